@@ -13,6 +13,10 @@ from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.native import capi
 
+# An idle program may have ended. After this time it is not shown any more, so that
+# ended programs do not pile up in Prometheus and in `persia top`.
+_MOST_IDLE_SECONDS = 600.0
+
 # The value of the core's `behind_millis` for a replica that never had all rows.
 _NEVER_COMPLETE = 2**64 - 1
 
@@ -92,6 +96,11 @@ class TrainerStats:
     staleness: int
     staleness_max: int
     idle_millis: int
+
+    @property
+    def may_have_ended(self) -> bool:
+        """Whether the program has been idle for so long that it is not shown."""
+        return self.idle_millis >= _MOST_IDLE_SECONDS * 1000
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from persia_tf.client import session as session_lib
 
 if TYPE_CHECKING:
     from persia_tf.credentials.tls import TLS
-    from persia_tf.monitoring.endpoint import Endpoint
+    from persia_tf.monitoring.trainer_endpoint import SharedEndpoint
 
 
 def metrics() -> dict[str, Any]:
@@ -73,13 +73,16 @@ def metrics() -> dict[str, Any]:
 
 def serve(
     port: int | None = None, host: str | None = None, tls: TLS | None = None
-) -> Endpoint:
+) -> SharedEndpoint:
     """Serves the numbers of `ptf.metrics()` to Prometheus; called `ptf.metrics.serve`.
 
     Prometheus reads them over HTTP, at `/metrics`. The endpoint runs in threads of its
     own until the program ends, or until its `close`. If `$PERSIA_METRICS_PORT` is set,
     a program that opens a session with its shards serves its metrics without this
-    call.
+    call, and tells the URL on stderr.
+
+    If this program serves its metrics on the same address already, the calls share one
+    endpoint, which serves until the last `close`.
 
     Needs `pip install 'persia_tf[metrics]'`.
 
@@ -101,9 +104,12 @@ def serve(
         The endpoint, with the attributes `url` and `address` and the method `close`.
 
     Raises:
+        TypeError: If an argument has another type.
         ValueError: If `port` is not from 0 to 65535.
         FailedPreconditionError: If prometheus_client is not installed.
-        UnavailableError: If another program uses the port.
+        UnavailableError: If another program uses the port, or the host is none of this
+            machine. (A port of `$PERSIA_METRICS_PORT` that is taken is only a warning
+            in the log of a program without this call.)
     """
     from persia_tf.monitoring import trainer_endpoint
 

@@ -54,10 +54,11 @@ class LookupMetrics(keras.callbacks.Callback):
     print(max(batch["staleness"] for batch in lookups.batches))
     ```
 
-    In TensorBoard (this callback must come first):
+    In TensorBoard (this callback must come first; see docs/metrics.md for scalars of
+    batches):
 
     ```python
-    board = keras.callbacks.TensorBoard("logs", update_freq=100)
+    board = keras.callbacks.TensorBoard("logs")
     model.fit(train, callbacks=[ptf.callbacks.LookupMetrics(), board])
     ```
 

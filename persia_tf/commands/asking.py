@@ -13,6 +13,8 @@ from persia_tf.commands import arguments
 
 _MOST_AT_ONCE = 64
 
+_ONE_SHARD = re.compile(r"^shard \d+ of \d+ ")
+
 
 class Failure(NamedTuple):
     """A server that did not answer.
@@ -52,20 +54,16 @@ class Answers(NamedTuple):
 def ask_each(args: argparse.Namespace) -> Answers:
     """Like `collect`, but raises an error if none of the shards answers.
 
-    If no shard answers, a last request to all shards takes up to one more timeout.
-
     Raises:
         PersiaError: if none of the shards answers, or if one refuses to answer.
     """
-    answers = collect(args)
-    if not answers.processes:
-        # No shard answered. This request to all shards fails too, with an error that
-        # names a shard and the number of shards.
-        stats.fetch(
-            [str(shard) for shard in args.shards],
-            *(args.timeout, args.auth_token_file, arguments.tls_of(args)),
-        )
-    return answers
+    told = _ask_all(args)
+    failed = [each for each in told if isinstance(each, errors.PersiaError)]
+    if len(failed) < len(told):
+        return _answers(args, told)
+    # The request of which this is the error knew of one shard only.
+    message = _ONE_SHARD.sub(f"shard 0 of {len(told)} ", str(failed[0]))
+    raise errors.from_code(failed[0].code, message) from failed[0]
 
 
 def collect(args: argparse.Namespace) -> Answers:
@@ -76,6 +74,12 @@ def collect(args: argparse.Namespace) -> Answers:
     Raises:
         PersiaError: if a shard refuses to answer.
     """
+    return _answers(args, _ask_all(args))
+
+
+def _ask_all(
+    args: argparse.Namespace,
+) -> list[list[stats.ProcessStats] | errors.PersiaError]:
     tls = arguments.tls_of(args)
 
     def ask(address: str) -> list[stats.ProcessStats] | errors.PersiaError:
@@ -86,14 +90,19 @@ def collect(args: argparse.Namespace) -> Answers:
 
     addresses = [str(shard) for shard in args.shards]
     with ThreadPoolExecutor(min(len(addresses), _MOST_AT_ONCE)) as pool:
-        answers = list(pool.map(ask, addresses))
-    told = [answer for answer in answers if isinstance(answer, list)]
+        return list(pool.map(ask, addresses))
+
+
+def _answers(
+    args: argparse.Namespace,
+    told: list[list[stats.ProcessStats] | errors.PersiaError],
+) -> Answers:
     failures = [
-        Failure(address, _reason(answer))
-        for address, answer in zip(addresses, answers)
-        if not isinstance(answer, list)
+        Failure(str(shard), _reason(answer))
+        for shard, answer in zip(args.shards, told)
+        if isinstance(answer, errors.PersiaError)
     ]
-    return Answers(told, failures)
+    return Answers([each for each in told if isinstance(each, list)], failures)
 
 
 def _reason(error: errors.PersiaError) -> str:

@@ -13,6 +13,7 @@ import signal
 import tempfile
 from pathlib import Path
 
+from persia_tf import errors
 from persia_tf.base.addresses import SHARDS_VARIABLE, Address
 from persia_tf.commands import arguments, options, recovering
 from persia_tf.commands.options import Option
@@ -49,6 +50,7 @@ _SHARD_OPTIONS = (
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LOG_SECONDS = 5.0
+_LAST_PORT = 65535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,9 +112,22 @@ def run(args: argparse.Namespace) -> int:
             "--recovery-folder, from which the next launch recovers the shards, or "
             "--recovery",
         )
+    _check_metrics_ports(args)
     log.start(args.log_level, "persia.launch")
     with tempfile.TemporaryDirectory(prefix="persia-") as folder:
         return _Launch(args, env, Path(folder)).run()
+
+
+def _check_metrics_ports(args: argparse.Namespace) -> None:
+    """Refuses a first port after which there are too few for all processes."""
+    processes = args.ps + args.embedding_workers + args.workers
+    last = (args.metrics_port or 0) + processes - 1
+    if args.metrics_port and last > _LAST_PORT:
+        raise errors.InvalidArgumentError(
+            f"--metrics-port {args.metrics_port} is the first of {processes} ports, "
+            f"one for each process, but the last one would be {last}, above "
+            f"{_LAST_PORT}: give a lower one, or 0 for any free ones"
+        )
 
 
 class _NotRunError(Exception):

@@ -1,11 +1,14 @@
 """`persia top`: shows a cluster's load, live, until Ctrl-C.
 
+If the output is not a terminal, it prints one page after the other.
+
 Needs `pip install 'persia_tf[top]'`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -21,6 +24,7 @@ EXAMPLES = """
 persia top 10.0.0.1:7000,10.0.0.2:7000
 PERSIA_PS=10.0.0.1:7000,10.0.0.2:7000 persia top --interval 5
 persia top --once 10.0.0.1:7000 > page.txt
+persia top --interval 60 10.0.0.1:7000 >> pages.txt
 """
 
 # The width of a page that is not written to a terminal.
@@ -50,23 +54,38 @@ def run(args: argparse.Namespace) -> int:
     from persia_tf.monitoring import cluster_page, cluster_view
 
     # Fails at once if rich is not installed.
-    cluster_page.page(cluster_view.ClusterView(0.0, (), (), ()))
+    cluster_page.page(cluster_view.ClusterView(0.0, (), (), ()), _COLUMNS)
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else _COLUMNS, soft_wrap=False)
-    return _print_one(args, console) if args.once else _show(args, console)
+    is_terminal = sys.stdout.isatty()
+    console = Console(width=None if is_terminal else _COLUMNS, soft_wrap=False)
+    if is_terminal and not args.once:
+        return _show(args, console)
+    try:
+        return _print(args, console)
+    except BrokenPipeError:
+        # The reader, such as `head`, has enough. Python flushes stdout as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
-def _print_one(args: argparse.Namespace, console: Console) -> int:
+def _print(args: argparse.Namespace, console: Console) -> int:
+    """Prints one page, or with an empty line between them one page after the other."""
     from persia_tf.monitoring import cluster_page, cluster_view
 
     before = _sample(asking.ask_each(args))  # Raises if no server answers.
-    time.sleep(args.interval)
-    view = cluster_view.cluster_view(before, _sample(asking.collect(args)))
-    with console.capture() as captured:
-        console.print(cluster_page.page(view))
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
-    return 1 if any(server.down for server in view.servers) else 0
+    while True:
+        time.sleep(max(0.0, args.interval - (time.monotonic() - before.seconds)))
+        now = _sample(asking.collect(args))
+        view = cluster_view.cluster_view(before, now)
+        with console.capture() as captured:
+            console.print(cluster_page.page(view, console.width))
+        lines = [line.rstrip() for line in captured.get().splitlines()]
+        print("\n".join(lines), flush=True)
+        if args.once:
+            return 1 if any(server.down for server in view.servers) else 0
+        print()
+        before = now
 
 
 def _show(args: argparse.Namespace, console: Console) -> int:
@@ -79,9 +98,9 @@ def _show(args: argparse.Namespace, console: Console) -> int:
         while True:
             began = time.monotonic()
             now = _sample(asking.collect(args))
-            live.update(
-                cluster_page.page(cluster_view.cluster_view(before, now)), refresh=True
-            )
+            view = cluster_view.cluster_view(before, now)
+            page = cluster_page.page(view, console.width, console.height)
+            live.update(page, refresh=True)
             before = now
             time.sleep(max(0.0, args.interval - (time.monotonic() - began)))
 

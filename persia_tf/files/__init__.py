@@ -7,6 +7,7 @@ on first use.
 from persia_tf.files.paths import (
     is_url,
     list_folder,
+    make_folder,
     read_file,
     remove_file,
     size_of,
@@ -18,6 +19,7 @@ __all__ = [
     "end_within",
     "is_url",
     "list_folder",
+    "make_folder",
     "reach_urls",
     "read_file",
     "remove_file",

@@ -29,6 +29,19 @@ def list_folder(path: str) -> list[str]:
             return []
 
 
+def make_folder(path: str) -> None:
+    """Creates a folder and its parents, unless they exist or need no creation.
+
+    Raises:
+        PersiaError: if the folder cannot be created.
+    """
+    with failures.as_errors("create", path):
+        if is_url(path):
+            RemoteFiles.shared().make_folder(path)
+        else:
+            os.makedirs(path, exist_ok=True)
+
+
 def read_file(path: str) -> bytes:
     """Reads a small file.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import sys
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from persia_tf.base import extras
@@ -12,26 +15,76 @@ from persia_tf.monitoring.cluster_view import (
     TableView,
     TrainerView,
 )
+from persia_tf.monitoring.page_layout import (
+    Cell,
+    Column,
+    Row,
+    Table,
+    lines_of,
+    shares,
+)
 from persia_tf.stats import ProcessStats
 
-# Every table fits a terminal of 80 columns, unless names are long.
-_SERVERS = ("SERVER", "ROLE", "CONNS", "FAIL/s", "MEMORY", "LIMIT", "LOG", "STATE")
-_LOADS = (*("SERVER", "LOOKUP/s", "p50", "p99", "UPDATE/s", "p99", "IN/s", "OUT/s"),)
-_TABLES = (
-    *("TABLE", "DIM", "ROWS", "BYTES", "LOAD", "IDS/s", "HITS", "GRADS/s"),
-    *("EVICT/s", "FULLEST"),
-)
-_TRAINERS = ("TRAINER", "UPDATE/s", "STALENESS", "MOST", "IDLE")
+# So many characters of names are shown before columns are left out: an IPv4 address
+# with its port.
+_NAME = 21
 
-# The leftmost columns of each table, which are texts.
-_TEXTS = {"SERVER", "ROLE", "STATE", "TABLE", "TRAINER"}
+# Every table fits a terminal of 80 columns. In narrower ones, and beside long names,
+# the columns with the highest numbers are left out.
+_SERVERS = (
+    Column("SERVER", align="<", least=_NAME),
+    Column("ROLE", 3, align="<"),
+    Column("CONNS", 5),
+    Column("FAIL/s", 4),
+    Column("MEMORY", 2),
+    Column("LIMIT", 1),
+    Column("LOG", 6),
+    Column("STATE", align="<", least=16, cut="end"),
+)
+_LOADS = (
+    Column("SERVER", align="<", least=_NAME),
+    Column("LOOKUP/s"),
+    Column("p50", 4),
+    Column("p99", 1),
+    Column("UPDATE/s"),
+    Column("p99", 2),
+    Column("IN/s", 5),
+    Column("OUT/s", 6),
+)
+_TABLES = (
+    Column("TABLE", align="<", least=_NAME),
+    Column("DIM", 6),
+    Column("ROWS"),
+    Column("BYTES", 1),
+    Column("LOAD", 5),
+    Column("IDS/s"),
+    Column("HITS", 3),
+    Column("GRADS/s", 2),
+    Column("EVICT/s", 4),
+    Column("FULLEST", 7),
+)
+_TRAINERS = (
+    Column("TRAINER", align="<", least=_NAME),
+    Column("UPDATE/s"),
+    Column("STALENESS", 1),
+    Column("MOST", 3),
+    Column("IDLE", 2),
+)
 
 # The share of a memory limit from which on it is highlighted.
 _NEARLY_FULL = 0.9
 
+_ALARM = "bold red"
 
-def page(view: ClusterView) -> Any:
+
+def page(view: ClusterView, width: int, height: int | None = None) -> Any:
     """Returns the page as a renderable of rich.
+
+    Args:
+        view: What it shows.
+        width: The columns of the terminal.
+        height: The lines of the terminal; None for as many as there are. If not all
+            rows fit, each table shows its busiest.
 
     Raises:
         FailedPreconditionError: If rich is not installed.
@@ -40,44 +93,21 @@ def page(view: ClusterView) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    tables = (
-        (_SERVERS, map(_server, view.servers)),
-        (_LOADS, [_load(server) for server in view.servers if not server.down]),
-        (_TABLES, map(_table_line, view.tables)),
-        (_TRAINERS, map(_trainer, view.trainers)),
-    )
-    drawn = [_table(header, lines) for header, lines in tables]
-    parts = [Text(_summary(view))]
-    for table in drawn:
-        if table.row_count:
-            parts += [Text(""), table]
+    tables = [
+        Table(_SERVERS, [_server(server) for server in view.servers]),
+        Table(_LOADS, [_load(server) for server in view.servers if not server.down]),
+        Table(_TABLES, [_table(table) for table in view.tables]),
+        Table(_TRAINERS, [_trainer(trainer) for trainer in view.trainers]),
+    ]
+    tables = [table for table in tables if table.rows]
+    summary = textwrap.wrap(_summary(view), width)
+    # Each table has an empty line above it, and a header.
+    used = len(summary) + 2 * len(tables)
+    room = sys.maxsize if height is None else height - used
+    parts = [Text(line) for line in summary]
+    for table, most in zip(tables, shares([len(t.rows) for t in tables], room)):
+        parts += [Text(""), *lines_of(table, width, most)]
     return Group(*parts)
-
-
-def _table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in header:
-        is_text = name in _TEXTS
-        table.add_column(
-            name,
-            justify="left" if is_text else "right",
-            no_wrap=not is_text,
-            overflow="fold",
-        )
-    for line in lines:
-        # As `Text`, names of tables and programs cannot be taken for rich's markup.
-        table.add_row(
-            *(_plain(cell) if isinstance(cell, str) else cell for cell in line)
-        )
-    return table
-
-
-def _plain(text: str) -> Any:
-    from rich.text import Text
-
-    return Text("".join(c if c.isprintable() else "?" for c in text))
 
 
 def _summary(view: ClusterView) -> str:
@@ -94,37 +124,41 @@ def _summary(view: ClusterView) -> str:
     )
 
 
-def _server(server: ServerView) -> Sequence[Any]:
-    from rich.text import Text
-
+def _server(server: ServerView) -> Row:
     process = server.stats
     if process is None:
-        blank = [""] * (len(_SERVERS) - 2)
-        return [server.address, *blank, Text(f"DOWN: it {server.down}", "bold red")]
+        # What is wrong comes before what is busy.
+        down = Cell(_plain(f"DOWN: it {server.down}"), _ALARM)
+        return Row([Cell(_plain(server.address)), down], (math.inf,))
     limit = process.memory_limit
     full = limit and process.memory_bytes > _NEARLY_FULL * limit
     share = f"{process.memory_bytes / limit:.0%}" if limit else "-"
-    return [
-        *(server.address, server.role, str(process.connections)),
-        *(_count(server.failed), _bytes(process.memory_bytes)),
-        Text(share, "bold red" if full else ""),
-        _bytes(process.log_bytes) if process.log_records else "-",
-        _state(server, process),
+    log = _bytes(process.log_bytes) if process.log_records else "-"
+    cells = [
+        *_cells(server.address, server.role, str(process.connections)),
+        *_cells(_count(server.failed), _bytes(process.memory_bytes)),
+        Cell(share, _ALARM if full else ""),
+        *_cells(log),
+        Cell(_plain(_state(process)), _ALARM if process.log_failed else ""),
     ]
+    return Row(cells, (bool(process.log_failed or full), *_busy(server)))
 
 
-def _load(server: ServerView) -> Sequence[str]:
-    return [
+def _load(server: ServerView) -> Row:
+    cells = _cells(
         *(server.address, _count(server.lookups), _seconds(server.lookup_p50)),
         *(_seconds(server.lookup_p99), _count(server.updates)),
         *(_seconds(server.update_p99), _bytes(server.bytes_in)),
         _bytes(server.bytes_out),
-    ]
+    )
+    return Row(cells, _busy(server))
 
 
-def _state(server: ServerView, process: ProcessStats) -> Any:
-    from rich.text import Text
+def _busy(server: ServerView) -> tuple[float, float]:
+    return server.failed, server.lookups + server.updates
 
+
+def _state(process: ProcessStats) -> str:
     states = []
     if process.log_failed:
         states.append("LOG FAILED")
@@ -139,24 +173,35 @@ def _state(server: ServerView, process: ProcessStats) -> Any:
     if process.source:
         behind = process.behind_seconds
         late = "copying" if behind is None else f"{behind:.1f} s behind"
-        states.append(f"of {process.source}, {late}")
-    return Text(", ".join(states) or "up", "bold red" if process.log_failed else "")
+        states.append(f"{late} {process.source}")
+    return ", ".join(states) or "up"
 
 
-def _table_line(table: TableView) -> Sequence[str]:
-    return [
+def _table(table: TableView) -> Row:
+    cells = _cells(
         *(table.name, str(table.dim), _count(table.rows), _bytes(table.bytes)),
         *(f"{table.load:.0%}", _count(table.looked_up)),
         "-" if table.hit_rate is None else f"{table.hit_rate:.1%}",
         *(_count(table.updated), _count(table.evicted), f"{table.fullest:.2f}"),
-    ]
+    )
+    return Row(cells, (table.looked_up + table.updated, table.rows))
 
 
-def _trainer(trainer: TrainerView) -> Sequence[str]:
-    return [
+def _trainer(trainer: TrainerView) -> Row:
+    cells = _cells(
         *(trainer.program, f"{trainer.updates:.1f}", str(trainer.staleness)),
         *(str(trainer.staleness_max), f"{trainer.idle:.1f} s"),
-    ]
+    )
+    return Row(cells, (trainer.updates, -trainer.idle))
+
+
+def _cells(*texts: str) -> Sequence[Cell]:
+    return [Cell(_plain(text)) for text in texts]
+
+
+def _plain(text: str) -> str:
+    """Replaces characters with which a name could change the terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _count(value: float) -> str:

@@ -227,6 +227,8 @@ class _Rates:
             before = self._before.get(shard.address)
             known = {t.program: t for t in before.trainers} if before else {}
             for trainer in shard.trainers:
+                if trainer.may_have_ended:
+                    continue
                 old = known.get(trainer.program)
                 # A program that is new to the shard began in the meantime.
                 base = 0 if old is None and before else (old or trainer).updates

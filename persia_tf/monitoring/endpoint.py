@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import http.server
 import socket
 import ssl
 import threading
+import urllib.parse
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +23,10 @@ _CLIENT_SECONDS = 10.0
 # Connections that are served at once. Prometheus uses one; further ones are closed, so
 # that no client can take all threads or files of the process.
 _MOST_CONNECTIONS = 16
+
+
+# Where the metrics are.
+_PATH = "/metrics"
 
 
 class Endpoint:
@@ -58,24 +64,29 @@ class Endpoint:
         prometheus.ProcessCollector(registry=registry)
         for collector in collectors:
             registry.register(collector)
-        handler = prometheus.MetricsHandler.factory(registry)
+        handler = _handler(prometheus, registry)
         context = _context_of(tls)
         try:
             self._server = _Server(wanted, handler, context)
         except OSError as error:
             raise errors.UnavailableError(
-                f"cannot listen on {wanted} for metrics: {error.strerror}; choose "
-                "another port, or 0 for any free one"
+                f"cannot listen on {wanted} for metrics: {error.strerror}; "
+                f"{_remedy(error)}"
             ) from error
         self.address = wanted._replace(port=self._server.server_address[1])
-        self.url = f"{'https' if tls else 'http'}://{self.address}/metrics"
+        self.url = f"{'https' if tls else 'http'}://{self.address}{_PATH}"
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="persia-metrics", daemon=True
         )
         self._thread.start()
 
     def close(self) -> None:
-        """Stops listening; requests that are being answered may still run."""
+        """Stops listening; requests that are being answered may still run.
+
+        A second call does nothing.
+        """
+        if not self._thread.is_alive():
+            return
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -128,6 +139,51 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignores clients that hang up, are too slow, or do not speak HTTP or TLS."""
+
+
+def _handler(prometheus: Any, registry: Any) -> type:
+    """Returns the class that answers a request: metrics at one path, no other pages."""
+
+    class Handler(prometheus.MetricsHandler):
+        def do_GET(self) -> None:
+            if self._path() == _PATH:
+                super().do_GET()
+            else:
+                self.wfile.write(self._other())
+
+        def do_HEAD(self) -> None:
+            if self._path() == _PATH:
+                self._send_head(200, prometheus.CONTENT_TYPE_LATEST)
+            else:
+                self._other()
+
+        def _path(self) -> str:
+            return urllib.parse.urlsplit(self.path).path
+
+        def _other(self) -> bytes:
+            """Sends the head of another page than the metrics, and returns its body."""
+            is_root = self._path() == "/"
+            text = f"Prometheus's metrics are at {_PATH}\n".encode()
+            self._send_head(200 if is_root else 404, "text/plain; charset=utf-8")
+            return text
+
+        def _send_head(self, code: int, kind: str) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", kind)
+            self.end_headers()
+
+    return Handler.factory(registry)
+
+
+def _remedy(error: OSError) -> str:
+    """Says what to do if a server cannot listen."""
+    if isinstance(error, socket.gaierror):
+        return "give the name or the IP address of one of this machine's networks"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "give an IP address of this machine, or 0.0.0.0 for all of them"
+    if error.errno == errno.EACCES:
+        return "choose a port above 1023, or 0 for any free one"
+    return "choose another port, or 0 for any free one"
 
 
 def _context_of(tls: TLS | None) -> ssl.SSLContext | None:

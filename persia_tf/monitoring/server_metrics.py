@@ -184,10 +184,6 @@ _OF_ROLE = {
     "worker": ((*SERVER, *WORKER), COPIES),
 }
 
-# An idle program may have ended. After this time it is not reported any more, so that
-# ended programs do not pile up in Prometheus.
-_MOST_IDLE_SECONDS = 600.0
-
 
 class ServerMetrics:
     """A Prometheus collector of one server's statistics.
@@ -236,7 +232,7 @@ class ServerMetrics:
             [
                 ({"program": each.program}, dataclasses.asdict(each))
                 for each in process.trainers
-                if each.idle_millis < _MOST_IDLE_SECONDS * 1000
+                if not each.may_have_ended
             ],
             ["program"],
         )

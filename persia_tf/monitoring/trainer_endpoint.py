@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,6 +23,57 @@ DEFAULT_PORT = 9400
 
 _lock = threading.Lock()
 _asked: set[int] = set()  # The processes that have read the environment: pids.
+# The endpoints of this process and of those that it was forked from, by pid and
+# address, each with the number of its users. Guarded by _lock.
+_served: dict[tuple[int, Address], tuple[Endpoint, TLS | None, int]] = {}
+_told: set[tuple[int, str]] = set()  # Pids and the URLs that they have told.
+
+
+class SharedEndpoint:
+    """One use of an endpoint, which serves until the last of its users closes it.
+
+    Attributes:
+        address: The address on which the endpoint listens.
+        url: The URL of the metrics.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.address = endpoint.address
+        self.url = endpoint.url
+        self._key: tuple[int, Address] | None = (os.getpid(), endpoint.address)
+
+    def close(self) -> None:
+        """Ends this use. A second call does nothing."""
+        with _lock:
+            key, self._key = self._key, None
+            if key not in _served:
+                return
+            endpoint, tls, users = _served[key]
+            if users > 1:
+                _served[key] = endpoint, tls, users - 1
+                return
+            del _served[key]
+            if key[0] == os.getpid():  # A forked process does not have the thread.
+                endpoint.close()
+
+    def __enter__(self) -> SharedEndpoint:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def check(port: int | None, host: str | None, tls: TLS | None) -> None:
+    """Checks the arguments of `serve`.
+
+    Raises:
+        TypeError: If one of them has another type.
+        ValueError: If `port` is out of its range.
+    """
+    if port is not None:
+        checks.integer("port", port, 0, 65535)
+    checks.instance("host", host, str, "a str", none=True)
+    checks.instance("tls", tls, TLS, "a `ptf.TLS`", none=True)
 
 
 def serve(
@@ -29,15 +81,53 @@ def serve(
     port: int | None,
     host: str | None,
     tls: TLS | None,
-) -> Endpoint:
-    """Starts an endpoint with the metrics that `read` returns."""
+) -> SharedEndpoint:
+    """Serves the metrics that `read` returns.
+
+    If this process serves metrics on the same address already, as after a `fit` that
+    raised, that endpoint gets one more user.
+    """
+    check(port, host, tls)
     if port is None:
         port = port_of_environment()
     if port is None:
         port = DEFAULT_PORT
-    checks.integer("port", port, 0, 65535)
-    host = host or os.environ.get(HOST_VARIABLE) or "127.0.0.1"
-    return Endpoint(Address(host, port), [TrainerMetrics(read)], tls)
+    wanted = Address(host or os.environ.get(HOST_VARIABLE) or "127.0.0.1", port)
+    with _lock:
+        key = (os.getpid(), wanted)
+        known = _served.get(key)
+        if known is not None and known[1] == tls:
+            _served[key] = (*known[:2], known[2] + 1)
+            return SharedEndpoint(known[0])
+        try:
+            endpoint = Endpoint(wanted, [TrainerMetrics(read)], tls)
+        except errors.UnavailableError as error:
+            own = [
+                each.url
+                for (pid, address), (each, *_) in _served.items()
+                if pid == os.getpid() and address.port == port
+            ]
+            if not own:
+                raise
+            raise errors.UnavailableError(
+                f"{error}. This program itself serves its metrics on {own[0]}: `close` "
+                "that endpoint first, or give the same host and TLS files"
+            ) from error
+        _served[os.getpid(), endpoint.address] = endpoint, tls, 1
+        return SharedEndpoint(endpoint)
+
+
+def tell(url: str) -> None:
+    """Writes a URL to stderr, once per process.
+
+    Not by logging, which by default hides what is no warning: who wants the metrics of
+    a port that was free needs the URL.
+    """
+    with _lock:
+        if (os.getpid(), url) in _told:
+            return
+        _told.add((os.getpid(), url))
+    print(f"Metrics on {url}", file=sys.stderr, flush=True)
 
 
 def port_of_environment() -> int | None:
@@ -60,8 +150,8 @@ def port_of_environment() -> int | None:
 def serve_if_wanted(read: Callable[[], Mapping[str, Any]]) -> None:
     """Starts an endpoint once per process, if `$PERSIA_METRICS_PORT` is set.
 
-    If another process uses the port, or prometheus_client is not installed, that is
-    logged: it is no reason for training to fail.
+    The URL is told on stderr. If another process uses the port, or prometheus_client
+    is not installed, that is logged: it is no reason for training to fail.
 
     Raises:
         InvalidArgumentError: If the variable's value is no port.
@@ -75,4 +165,4 @@ def serve_if_wanted(read: Callable[[], Mapping[str, Any]]) -> None:
     except (errors.UnavailableError, errors.FailedPreconditionError) as error:
         logging.warning("$%s: no metrics: %s", METRICS_PORT_VARIABLE, error)
         return
-    logging.info("metrics on %s", endpoint.url)
+    tell(endpoint.url)

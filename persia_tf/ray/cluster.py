@@ -51,8 +51,8 @@ class Cluster:
         checkpoint_root: The folder for checkpoints, which all nodes share under this
             path, or a URL such as `"s3://bucket/folder"`.
         name: The name of this cluster's folder of checkpoints in `checkpoint_root`.
-            Clusters that run at the same time need different names. Defaults to
-            `"ray"`.
+            Clusters that run at the same time need different names: a second one of
+            the same name does not start. Defaults to `"ray"`.
         checkpoint_interval: Seconds between checkpoints, which the driver saves. None
             for no checkpoints except those of `save` and of the programs themselves.
             Defaults to `600.0`.
@@ -148,9 +148,10 @@ class Cluster:
         Raises:
             UnavailableError: if Ray finds no room for the servers, or one of them does
                 not start; the message says why.
-            FailedPreconditionError: if the nodes do not share `checkpoint_root`.
-            InvalidArgumentError: if the token file or a TLS file of the driver cannot
-                be read or is not valid.
+            FailedPreconditionError: if the nodes do not share `checkpoint_root`, or
+                another cluster that runs now has the same `checkpoint_root` and `name`.
+            InvalidArgumentError: if `checkpoint_root` is a file, or if the token file
+                or a TLS file of the driver cannot be read or is not valid.
         """
         if self._running is None:
             self._running = Running(self._settings)
@@ -172,7 +173,9 @@ class Cluster:
         self.stop()
 
     def program(
-        self, path: str | os.PathLike[str], *arguments: str
+        self,
+        path: str | os.PathLike[str],
+        *arguments: str | float | os.PathLike[str],
     ) -> Callable[[], None]:
         """Returns a training loop that runs a program, as `python PATH` would.
 
@@ -183,18 +186,23 @@ class Cluster:
         Args:
             path: The program's file. It must be on each node, under the same path or
                 within the `working_dir` of Ray's `runtime_env`.
-            *arguments: The program's arguments.
+            *arguments: The program's arguments. Numbers and paths become strings, as
+                they would on a command line.
 
         Returns:
             A function without arguments, for `train_loop_per_worker` of a Ray trainer.
             It raises `RuntimeError` if the program exits with another code than 0.
+
+        Raises:
+            TypeError: for an argument that is neither a string, a number nor a path.
         """
         file, folder = os.fspath(path), os.getcwd()
+        texts = [programs.argument(each) for each in arguments]
         keras = {"TF_USE_LEGACY_KERAS": os.environ.get("TF_USE_LEGACY_KERAS")}
 
         def run_program() -> None:
             with connection_lib.environment(keras):
-                programs.run(file, folder, arguments)
+                programs.run(file, folder, texts)
 
         return self.train_loop(run_program)
 

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent import futures
 from typing import Any
 
 import ray
@@ -75,9 +76,10 @@ class Follower:
         self._addresses = list(addresses)
         self._on_move = on_move
         self._stopping = threading.Event()
-        # For each answer that is awaited, the server's index and the time at which the
-        # answer is late.
-        self._asked: dict[Any, tuple[int, float]] = {}
+        # For each answer that is awaited, the server's index, the time at which the
+        # answer is late, and Ray's reference to it. Answers are futures, since
+        # `ray.get` warns if it is called in an actor with coroutines, from any thread.
+        self._asked: dict[futures.Future[str], tuple[int, float, Any]] = {}
         # For each server that must be asked again, the time of that.
         self._due: dict[int, float] = dict.fromkeys(range(len(servers)), 0.0)
         self._thread = threading.Thread(
@@ -105,32 +107,34 @@ class Follower:
             if not self._asked:
                 self._stopping.wait(pause)
                 continue
-            answered, _ = ray.wait(list(self._asked), timeout=pause)
+            answered, _ = futures.wait(
+                self._asked, timeout=pause, return_when=futures.FIRST_COMPLETED
+            )
             for answer in answered:
-                index, _ = self._asked.pop(answer)
+                index, _, _ = self._asked.pop(answer)
                 self._take(index, answer)
-        for answer in self._asked:
-            _cancel(answer)
+        for _, _, reference in self._asked.values():
+            _cancel(reference)
 
     def _ask(self, index: int) -> None:
         known = self._addresses[index]
-        answer = self._servers[index].address.remote(known, _HOLD_SECONDS)
+        reference = self._servers[index].address.remote(known, _HOLD_SECONDS)
         late = time.monotonic() + _HOLD_SECONDS + _LATE_SECONDS
-        self._asked[answer] = index, late
+        self._asked[reference.future()] = index, late, reference
 
     def _ask_again(self, index: int) -> None:
         self._due[index] = time.monotonic() + _RETRY_SECONDS
 
     def _give_up_late_answers(self, now: float) -> None:
-        late = [answer for answer, (_, at) in self._asked.items() if at <= now]
+        late = [answer for answer, (_, at, _) in self._asked.items() if at <= now]
         for answer in late:
-            index, _ = self._asked.pop(answer)
-            _cancel(answer)
+            index, _, reference = self._asked.pop(answer)
+            _cancel(reference)
             self._ask_again(index)
 
-    def _take(self, index: int, answer: Any) -> None:
+    def _take(self, index: int, answer: futures.Future[str]) -> None:
         try:
-            address = ray.get(answer)
+            address = answer.result()
         except ray.exceptions.RayError:  # The server is being restarted.
             return self._ask_again(index)
         if address == self._addresses[index]:
@@ -148,7 +152,7 @@ class Follower:
         self._ask(index)
 
 
-def _cancel(answer: Any) -> None:
+def _cancel(reference: Any) -> None:
     """Ends a request that a server holds, so that it does not pile up there."""
     with contextlib.suppress(ray.exceptions.RayError, ValueError):
-        ray.cancel(answer)
+        ray.cancel(reference)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from persia_tf import errors
+
+_LOGGER = logging.getLogger("persia.ray")
 
 STRATEGIES = ("SPREAD", "STRICT_SPREAD", "PACK", "STRICT_PACK")
 
@@ -34,6 +37,7 @@ class Placement:
     def __init__(
         self, bundles: list[dict[str, float]], strategy: str, seconds: float
     ) -> None:
+        self._cpus = sum(bundle["CPU"] for bundle in bundles)
         self._group = placement_group(bundles, strategy=strategy)
         if self._group.wait(seconds):
             return
@@ -55,6 +59,18 @@ class Placement:
                 self._group, placement_group_bundle_index=index
             )
         }
+
+    def warn_if_full(self) -> None:
+        """Logs a warning if Ray has no CPU left for a program."""
+        free = ray.available_resources().get("CPU", 0)
+        if free >= 1:
+            return
+        _LOGGER.warning(
+            "of Ray's %g CPUs, these servers reserve %g, and %g are free. A training "
+            "worker reserves one by default, and waits until there is one, perhaps for "
+            "ever: add nodes, use fewer servers, or give them less `cpus`, such as 0.5",
+            *(ray.cluster_resources().get("CPU", 0), self._cpus, free),
+        )
 
     def remove(self) -> None:
         """Gives the room back; Ray ends actors that are still in it."""

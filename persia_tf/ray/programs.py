@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import runpy
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from persia_tf import errors
+
+
+def argument(value: Any) -> str:
+    """Returns an argument of a program as a str.
+
+    Raises:
+        TypeError: If it is neither a str, a number nor a path.
+    """
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, (str, os.PathLike)):
+        return str(os.fspath(value))
+    raise TypeError(
+        "a program's arguments must be strings, numbers or paths, as on a command "
+        f"line. Received: {value!r}"
+    )
 
 
 def run(path: str, folder: str, arguments: Sequence[str]) -> None:

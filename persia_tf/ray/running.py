@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import logging
 import os
 import secrets
@@ -19,7 +20,8 @@ from persia_tf.cluster import Cluster as ClientCluster
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.processes import memory
-from persia_tf.ray import servers, shared_root
+from persia_tf.ray import folder_lock, servers, shared_root
+from persia_tf.ray.folder_lock import Entry, FolderLock
 from persia_tf.ray.following import Follower, addresses_of
 from persia_tf.ray.losses import Losses
 from persia_tf.ray.placement import Placement
@@ -29,6 +31,11 @@ from persia_tf.ray.token_files import token_file
 _LOGGER = logging.getLogger("persia.ray")
 
 _STATS_SECONDS = 5.0
+
+# How long a shard may take to read and write the lock of the folder of checkpoints, and
+# how many shards are asked in turn.
+_LOCK_SECONDS = 10.0
+_MOST_ASKED = 3
 
 # How many programs may wait at once for a new address of one server.
 _MOST_WAITING = 10_000
@@ -84,6 +91,8 @@ class Running:
         token = auth.read_token(auth.token_file(settings.auth_token_file))
         self.token = token or secrets.token_hex(32).encode()
         tls_lib.read(settings.tls)  # Reports wrong files before anything is started.
+        for argument in ("checkpoint_root", "recovery_root"):
+            shared_root.check_is_no_file(argument, getattr(settings, argument))
         if not ray.is_initialized():
             ray.init()
         with contextlib.ExitStack() as stack:
@@ -127,6 +136,12 @@ class Running:
         # The addresses by which this process may know servers; those of embedding
         # workers that Ray restarts are unknown to it.
         self._known = {*self.addresses, *workers}
+        self._lock = FolderLock(
+            _LockThroughShards(self.shards, settings.checkpoint_folder),
+            *(settings.checkpoint_folder, _about_driver()),
+        )
+        stack.callback(self._lock.stop)
+        placed.warn_if_full()
 
     def _place(self) -> Placement:
         settings = self._settings
@@ -205,9 +220,49 @@ class Running:
         # are moving.
         stack.callback(self._close_sessions)
         self.saving = Saving(
-            self.client, settings.checkpoint_folder, settings.checkpoint_interval
+            *(self.client, settings.checkpoint_folder, settings.checkpoint_interval),
+            self._lock.check,
         )
         stack.callback(self.saving.stop)
+
+
+class _LockThroughShards:
+    """Reaches the lock of a folder through the shards, for `FolderLock`.
+
+    The driver may be on a machine that does not have the folder.
+    """
+
+    def __init__(self, shards: Sequence[Any], folder: str) -> None:
+        self._shards = shards
+        self._path = folder_lock.path_of(folder)
+        self._asked = 0  # Counts requests, so that shards take turns.
+
+    def hold(self, entry: Entry, instead_of: Entry | None) -> Entry:
+        return self._call("hold_lock", entry, instead_of)
+
+    def release(self, holder: str) -> None:
+        self._call("release_lock", holder)
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        """Calls a method of one shard; if that fails, of the next ones."""
+        for _ in range(min(len(self._shards), _MOST_ASKED)):
+            shard = self._shards[self._asked % len(self._shards)]
+            try:
+                return ray.get(
+                    getattr(shard, method).remote(self._path, *arguments),
+                    timeout=_LOCK_SECONDS,
+                )
+            except ray.exceptions.RayError as error:
+                failure = error
+                self._asked += 1
+        raise errors.UnavailableError(
+            f"no shard answered a request for the lock {self._path}: {failure}"
+        ) from failure
+
+
+def _about_driver() -> str:
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return f"process {os.getpid()} of {os.uname().nodename}, from {now}"
 
 
 def _check_shared(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable
 
 from persia_tf import checkpoint, errors
 from persia_tf.cluster import Cluster
@@ -23,12 +24,21 @@ class Saving:
         folder: The folder of the checkpoints.
         interval: Seconds from the end of a save to the next save; None for saves only
             by `save`.
+        check: Called before each save; raises a `PersiaError` if the folder is not
+            this cluster's, and a save might remove the checkpoints of another one.
     """
 
-    def __init__(self, cluster: Cluster, folder: str, interval: float | None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        folder: str,
+        interval: float | None,
+        check: Callable[[], None],
+    ) -> None:
         self.last_saved: str | None = None
         self._cluster = cluster
         self._folder = folder
+        self._check = check
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(
@@ -41,9 +51,11 @@ class Saving:
         """Saves a checkpoint, and returns its folder.
 
         Raises:
+            FailedPreconditionError: If another cluster has taken the folder.
             PersiaError: As `ptf.checkpoint.save` does.
         """
         with self._lock:
+            self._check()
             saved = checkpoint.save(
                 self._folder, cluster=self._cluster, max_to_keep=_MAX_TO_KEEP
             )

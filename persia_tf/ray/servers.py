@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from persia_tf.native import servers
 from persia_tf.processes import health, log, memory
 from persia_tf.processes.listening import Listening
 from persia_tf.processes.native_server import Server
-from persia_tf.ray import recovery_folders, shared_root
+from persia_tf.ray import folder_lock, recovery_folders, shared_root
 from persia_tf.ray.following import Follower
 
 _LOGGER = logging.getLogger("persia.ray")
@@ -140,7 +141,7 @@ class Shard(_Actor):
                 raise
             recovery_folders.remove_older(folder)
 
-        if ray.get_runtime_context().was_current_actor_reconstructed:
+        if _is_restarted():
             _until_it_succeeds(start)
         else:
             start()
@@ -157,9 +158,28 @@ class Shard(_Actor):
         """Removes the recovery folders of all shards, before they are stopped."""
         shutil.rmtree(self._shared, ignore_errors=True)
 
+    async def hold_lock(
+        self, path: str, entry: folder_lock.Entry, instead_of: folder_lock.Entry | None
+    ) -> folder_lock.Entry:
+        """See `folder_lock.hold`."""
+        # On a thread, since a request to a URL may take long.
+        return await asyncio.to_thread(folder_lock.hold, path, entry, instead_of)
+
+    async def release_lock(self, path: str, holder: str) -> None:
+        """See `folder_lock.release`."""
+        await asyncio.to_thread(folder_lock.release, path, holder)
+
     async def remove_mark(self, name: str) -> None:
         """See `shared_root.remove_mark`."""
         shared_root.remove_mark(self._shared, name)
+
+
+def _is_restarted() -> bool:
+    """Returns whether Ray has restarted this actor."""
+    with warnings.catch_warnings():
+        # Ray itself calls what it has deprecated.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return ray.get_runtime_context().was_current_actor_reconstructed
 
 
 def _until_it_succeeds(start: Callable[[], None]) -> None:

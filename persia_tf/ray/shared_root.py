@@ -6,7 +6,26 @@ import os
 import secrets
 from collections.abc import Sequence
 
-from persia_tf import errors
+from persia_tf import errors, files
+
+
+def check_is_no_file(argument: str, root: str) -> None:
+    """Raises InvalidArgumentError if there is a file where a folder should be.
+
+    Args:
+        argument: The name of the argument of `ptf.ray.Cluster`.
+        root: Its value: a path on this machine, or a URL, which is not checked.
+    """
+    if files.is_url(root):
+        return
+    existing = root
+    while not os.path.exists(existing):
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing):
+        raise errors.InvalidArgumentError(
+            f"`{argument}` must be a folder, or a path at which there is nothing yet, "
+            f"but {existing} is a file. Received: {argument}={root!r}"
+        )
 
 
 def leave_mark(root: str) -> str:

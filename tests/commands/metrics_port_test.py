@@ -103,6 +103,34 @@ def test_the_ports_of_a_launch_follow_each_other(persia):
     assert sorted(int(match[1]) for match in told) == [first, first + 1]
 
 
+def test_a_launch_whose_ports_would_be_too_high_is_refused(persia):
+    command = persia(
+        *("launch", "--ps=2", "--embedding-workers=1", "--metrics-port=65533"),
+        *("--", sys.executable, "-c", "print('it ran')"),
+    )
+    assert command.wait() == 1
+    assert command.stderr == (
+        "persia launch: --metrics-port 65533 is the first of 4 ports, one for each "
+        "process, but the last one would be 65536, above 65535: give a lower one, or 0 "
+        "for any free ones\n"
+    )
+    assert command.stdout == ""
+
+
+def test_a_program_that_trains_tells_where_its_metrics_are(persia):
+    program = """
+import persia_tf as ptf
+assert ptf.Cluster().session is not None
+"""
+    command = persia(
+        *("launch", "--metrics-port=0", "--", sys.executable, "-c", program),
+    )
+    assert command.wait() == 0, command.stderr
+    # That of the shard, and that of the program.
+    command.wait_for(r"INFO persia.ps \S+: Metrics on http://127\.0\.0\.1:\d+/metrics")
+    command.wait_for(r"\nMetrics on http://127\.0\.0\.1:\d+/metrics\n")
+
+
 def test_a_busy_metrics_port_is_an_error(persia, start_ps):
     command, _, _ = start_ps("--metrics-port=0")
     port = re.search(r":(\d+)/", url_of(command))[1]

@@ -1,14 +1,15 @@
 """`persia status`, with made-up counters and with live shards."""
 
+import argparse
 import ctypes
 import dataclasses
 import json
 
 import pytest
 
-from persia_tf import stats
+from persia_tf import errors, stats
 from persia_tf.client.session import SessionOptions
-from persia_tf.commands import status
+from persia_tf.commands import asking, status
 from persia_tf.native import capi
 
 TABLE = stats.TableStats(
@@ -195,3 +196,25 @@ def test_shards_that_are_all_down_are_an_error(persia, unused_address):
     assert line.startswith("persia status: shard 0 of 1")
     assert unused_address in line
     assert command.stdout == ""
+
+
+def test_shards_that_are_all_down_are_asked_once(monkeypatch):
+    asked = []
+
+    def fetch(addresses, *_):
+        asked.extend(addresses)
+        raise errors.DeadlineExceededError(
+            f"shard 0 of 1 ({addresses[0]}) did not answer within 5 s"
+        )
+
+    monkeypatch.setattr(stats, "fetch", fetch)
+    args = argparse.Namespace(
+        shards=["a:1", "b:1"],
+        timeout=5.0,
+        auth_token_file=None,
+        **dict.fromkeys(["tls_certificate", "tls_key", "tls_ca"]),
+    )
+    with pytest.raises(errors.DeadlineExceededError) as raised:
+        asking.ask_each(args)
+    assert str(raised.value) == "shard 0 of 2 (a:1) did not answer within 5 s"
+    assert sorted(asked) == ["a:1", "b:1"]

@@ -111,6 +111,31 @@ def test_a_page_of_a_cluster_under_load(persia, cluster):
     assert 0 <= int(staleness) <= 4
 
 
+def test_without_a_terminal_page_follows_page(persia, cluster):
+    worker, _, _ = cluster
+    command = persia("top", "--interval=0.2", worker)
+    command.wait_for(r"3 of 3 servers up.*over the last 0\.", 3, stream="stdout")
+    command.send(signal.SIGINT)
+    assert command.wait() == 130
+    assert "\x1b" not in command.stdout
+    pages = re.split(r"(?=^3 of 3 servers up)", command.stdout, flags=re.MULTILINE)
+    for page in pages[1:3]:
+        assert page.count("\nSERVER ") == 2
+        assert page.endswith("\n\n")
+
+
+def test_a_reader_that_has_enough_ends_it(cluster):
+    worker, _, _ = cluster
+    command = [sys.executable, "-m", "persia_tf", "top", "--interval=0.1", worker]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert b"servers up" in process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(DEADLINE_SECONDS) == 0
+
+
 def test_a_server_that_is_down_makes_the_exit_code_1(persia, cluster, unused_address):
     _, shards, _ = cluster
     listed = f"{unused_address},{shards[0]}"

@@ -46,6 +46,11 @@ def test_shards_in_containers_of_their_own_are_found_by_name(cluster, shards):
     ]
 
 
+def test_the_image_of_servers_shows_a_clusters_load(cluster, shards):
+    shown = cluster.run("persia-ps", "top", "--once", "--interval=0.1")
+    assert shown.log.startswith("2 of 2 servers up, 0 tables")
+
+
 # What an operator reads in a container's log, if a setting of its pod is wrong. The
 # table of failures in docs/containers.md has each message.
 WRONG = {

@@ -203,6 +203,38 @@ def test_the_monitor_finds_every_port_of_metrics(cluster):
     assert encrypted == (set() if cluster == "plain" else servers)
 
 
+@pytest.mark.parametrize("folder", ["monitoring", "monitoring-tls"])
+def test_the_monitor_that_the_guide_applies_fits_the_cluster(folder):
+    [monitor] = manifests.of_folder(folder)
+    # As it would be within the overlay of the cluster.
+    cluster = "plain" if folder == "monitoring" else "with a bucket"
+    assert [monitor] == list(
+        manifests.of_kind(manifests.rendered(cluster), "PodMonitor").values()
+    )
+    [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+    schemes = [
+        relabeling["replacement"]
+        for relabeling in endpoint["relabelings"]
+        if relabeling["targetLabel"] == "__scheme__"
+    ]
+    if folder == "monitoring":
+        assert schemes == []
+        assert "tlsConfig" not in endpoint
+        return
+    assert schemes == ["https"]
+    assert endpoint["tlsConfig"]["serverName"] == "persia-metrics"
+    # The shards' own authority, from a Secret of the namespace.
+    secret = endpoint["tlsConfig"]["ca"]["secret"]
+    [shard] = manifests.pods(cluster, "shard")
+    mounted = {
+        volume["secret"]["secretName"]
+        for volume in shard.spec["volumes"]
+        if "secret" in volume
+    }
+    assert secret["name"] in mounted
+    assert secret["key"] == "ca.crt"
+
+
 def test_the_monitor_gives_pods_the_jobs_of_the_rules():
     [monitor] = manifests.of_kind(manifests.rendered("plain"), "PodMonitor").values()
     [endpoint] = monitor["spec"]["podMetricsEndpoints"]

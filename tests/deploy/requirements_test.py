@@ -14,9 +14,13 @@ FOLDER = Path(__file__).parents[2] / "deploy" / "docker"
 
 # What each image has of the package's requirements: by name, or all without extras.
 NEEDED = {
-    "server": {"absl-py", "grpcio", "prometheus-client"},
-    "trainer": {"absl-py", "grpcio", "numpy", "prometheus-client", "tensorflow"},
+    "server": {"absl-py", "grpcio", "prometheus-client", "rich"},
+    "trainer": {"numpy", "tensorflow"},
 }
+NEEDED["trainer"] |= NEEDED["server"]
+
+# The extras whose requirements the images have: of metrics, and of `persia top`.
+EXTRAS = ("", "metrics", "top")
 
 
 def pinned(image):
@@ -40,7 +44,9 @@ def test_the_versions_are_what_the_package_requires(image):
     for requirement in required:
         name = canonicalize_name(requirement.name)
         marker = requirement.marker
-        is_for_images = marker is None or marker.evaluate({"extra": "metrics"})
+        is_for_images = marker is None or any(
+            marker.evaluate({"extra": extra}) for extra in EXTRAS
+        )
         if is_for_images and name in NEEDED[image]:
             assert requirement.specifier.contains(versions[name]), requirement
             checked.add(name)

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from persia_tf import errors, stats
-from persia_tf.monitoring import cluster_page
+from persia_tf.monitoring import cluster_page, page_layout
 from persia_tf.monitoring.cluster_view import Sample, cluster_view, quantile
 
 BOUNDS = stats.bucket_bounds()
@@ -124,9 +124,17 @@ def test_a_trainer_is_the_same_on_all_shards():
     assert seen.idle == 0.1
 
 
-def text(seen, columns=80):
+def test_a_trainer_that_has_long_been_idle_is_not_shown():
+    trainers = [
+        stats.TrainerStats(f"host:{idle}", 1, 0, 0, 1000 * idle) for idle in (599, 600)
+    ]
+    shown = view([], [shard(trainers=trainers)]).trainers
+    assert [trainer.program for trainer in shown] == ["host:599"]
+
+
+def text(seen, columns=80, lines=None):
     console = Console(file=io.StringIO(), width=columns)
-    console.print(cluster_page.page(seen))
+    console.print(cluster_page.page(seen, columns, lines))
     return console.file.getvalue()
 
 
@@ -159,6 +167,113 @@ def test_the_page_shows_servers_tables_and_trainers():
 def test_a_line_is_no_wider_than_the_terminal():
     seen = view([], [shard("ps-0.shards.training:7000", [table("n" * 50)])])
     assert max(len(line) for line in text(seen, 80).splitlines()) <= 80
+
+
+@pytest.fixture
+def large():
+    """Eight servers, one of them down, ten tables and three programs."""
+
+    def of(index, factor):
+        tables = [
+            table(f"recommender/feature_{t}", updated=factor * t * 100)
+            for t in range(10)
+        ]
+        trainers = [
+            stats.TrainerStats(f"trainer-{t}.training.svc:123{t}", factor * t, 1, 2, 0)
+            for t in range(3)
+        ]
+        address = f"persia-ps-{index}.persia-ps.training:7000"
+        count = factor * index
+        requests = [request("lookup", b3=count), request("update", b9=count)]
+        return shard(
+            address,
+            tables,
+            requests,
+            trainers,
+            memory_bytes=10**9,
+            memory_limit=10**10,
+            log_records=1,
+            log_bytes=2**25,
+        )
+
+    down = [("persia-ps-7.persia-ps.training:7000", "did not answer within 5 s: why")]
+    return view([of(i, 1) for i in range(7)], [of(i, 3) for i in range(7)], down=down)
+
+
+HEADERS = ["SERVER", "SERVER", "TABLE", "TRAINER"]
+
+
+def headers(lines):
+    words = [line.split()[0] for line in lines if line]
+    return [word for word in words if word in HEADERS]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+@pytest.mark.parametrize("height", [24, 40, None])
+def test_a_small_terminal_shows_every_table(large, columns, height):
+    lines = text(large, columns, height).splitlines()
+    assert len(lines) <= (height or 100)
+    assert max(map(len, lines)) <= columns
+    assert headers(lines) == HEADERS
+    # No name is shortened to nothing, and what is shortened says so.
+    for part in ("persia-ps", "recommende", "trainer-"):
+        assert any(line.startswith(part) for line in lines)
+    shown = [line.split()[0] for line in lines if line.startswith("persia-ps")]
+    assert all(name.endswith(":7000") for name in shown)
+    assert any(name.startswith("persia-ps-6.") for name in shown)
+    if height is None:
+        assert not any("more" in line for line in lines)
+
+
+def test_what_does_not_fit_is_counted_and_the_busiest_are_shown(large):
+    blocks = [block.splitlines() for block in text(large, 80, 24).split("\n\n")]
+    _, servers, loads, tables, trainers = blocks
+    for block, count in ((servers, 8), (loads, 7), (tables, 10)):
+        shown = len(block) - 2
+        assert block[-1] == f"... and {count - shown} more"
+        assert shown >= 2
+    assert "DOWN: it did not answer within 5 s" in servers[1]
+    assert servers[2].startswith("persia-ps-6.")
+    assert tables[1].startswith("recommender/feature_9")
+    assert tables[2].startswith("recommender/feature_8")
+    assert len(trainers) == 4
+
+
+def test_the_least_important_columns_are_left_out_first(large):
+    wide = text(large, 80).splitlines()
+    (of_servers, _) = [line for line in wide if line.startswith("SERVER")]
+    assert of_servers.split()[1:] == "ROLE CONNS FAIL/s MEMORY LIMIT LOG STATE".split()
+    narrow = text(large, 40).splitlines()
+    (of_servers, of_loads) = [line for line in narrow if line.startswith("SERVER")]
+    assert of_servers.split() == ["SERVER", "MEMORY", "LIMIT", "STATE"]
+    assert of_loads.split()[1:] == ["LOOKUP/s", "UPDATE/s"]
+    (of_tables,) = [line for line in narrow if line.startswith("TABLE")]
+    assert of_tables.split()[:2] == ["TABLE", "ROWS"]
+    assert "IDS/s" in of_tables
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "cut", "expected"),
+    [
+        ("a:1", 3, "middle", "a:1"),
+        ("persia-ps-0.persia-ps:7000", 19, "middle", "persia-ps-0.p…:7000"),
+        ("persia-ps-0.persia-ps:7000", 5, "middle", "pe…00"),
+        ("recommender/feature_7", 10, "middle", "reco…ure_7"),
+        ("DOWN: it failed", 8, "end", "DOWN: i…"),
+        ("名前名前", 5, "middle", "名…前"),
+        ("abc", 1, "middle", "…"),
+        ("abc", 0, "end", ""),
+    ],
+)
+def test_a_name_is_shortened_within_its_width(name, width, cut, expected):
+    assert page_layout.shortened(name, width, cut) == expected
+
+
+def test_lines_are_shared_evenly():
+    assert page_layout.shares([8, 7, 10, 3], 15) == [4, 4, 4, 3]
+    assert page_layout.shares([1, 1, 100], 20) == [1, 1, 18]
+    assert page_layout.shares([5, 5], 100) == [5, 5]
+    assert page_layout.shares([5, 5, 1], 0) == [1, 1, 1]
 
 
 def test_a_server_that_is_down_is_shown_with_its_error():
@@ -196,4 +311,4 @@ def test_without_rich_the_error_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "rich"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(errors.FailedPreconditionError, match=r"persia_tf\[top\]"):
-        cluster_page.page(view([], [shard()]))
+        cluster_page.page(view([], [shard()]), 80)

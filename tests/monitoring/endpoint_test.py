@@ -1,6 +1,7 @@
 """The HTTP endpoint of metrics."""
 
 import contextlib
+import http.client
 import socket
 import ssl
 import time
@@ -55,15 +56,55 @@ def test_a_busy_port_is_named():
             Endpoint(endpoint.address, [])
     assert str(endpoint.address) in str(raised.value)
     assert "for metrics" in str(raised.value)
+    assert "choose another port" in str(raised.value)
 
 
-def test_a_host_that_does_not_resolve_is_named():
-    with pytest.raises(errors.UnavailableError, match="no such host:9"):
-        Endpoint(Address("no such host", 9), [])
+@pytest.mark.parametrize(
+    ("host", "remedy"),
+    [
+        ("no such host", "give the name or the IP address of one of this machine's"),
+        ("192.0.2.1", "give an IP address of this machine"),  # Of documentation.
+    ],
+)
+def test_a_host_that_is_not_this_machine_is_named(host, remedy):
+    with pytest.raises(errors.UnavailableError, match=f"{host}:9") as raised:
+        Endpoint(Address(host, 9), [])
+    assert remedy in str(raised.value)
+    assert "another port" not in str(raised.value)
+
+
+def ask(endpoint, method, path):
+    """The status, the type and the body of an answer."""
+    connection = http.client.HTTPConnection(*endpoint.address, timeout=30)
+    with contextlib.closing(connection):
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.headers["Content-Type"], answer.read().decode()
+
+
+def test_a_head_request_gets_the_head_alone():
+    with Endpoint(ANY_PORT, [Answer()]) as endpoint:
+        status, kind, body = ask(endpoint, "HEAD", "/metrics")
+        assert (status, body) == (200, "")
+        assert kind.startswith("text/plain; version=")
+        assert ask(endpoint, "HEAD", "/")[::2] == (200, "")
+        assert ask(endpoint, "HEAD", "/none")[::2] == (404, "")
+
+
+def test_other_paths_name_that_of_the_metrics():
+    with Endpoint(ANY_PORT, [Answer()]) as endpoint:
+        status, _, body = ask(endpoint, "GET", "/metrics?x=1")
+        assert status == 200
+        assert "answer 42.0" in body
+        for path, expected in (("/", 200), ("/metric", 404), ("/metrics/", 404)):
+            status, _, body = ask(endpoint, "GET", path)
+            assert status == expected
+            assert body == "Prometheus's metrics are at /metrics\n"
 
 
 def test_a_closed_endpoint_does_not_listen():
     endpoint = Endpoint(ANY_PORT, [])
+    endpoint.close()
     endpoint.close()
     with pytest.raises(urllib.error.URLError):
         get(endpoint.url)

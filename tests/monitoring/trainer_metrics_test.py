@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import socket
+import urllib.error
 import urllib.request
 
 import numpy as np
@@ -53,8 +55,43 @@ def test_serve_serves_what_metrics_returns():
 
 @pytest.mark.parametrize("port", [-1, 65536, "9400"])
 def test_a_port_out_of_range_is_refused(port):
-    with pytest.raises((ValueError, TypeError), match="port"):
-        ptf.metrics.serve(port=port)
+    for serve in (ptf.metrics.serve, ptf.callbacks.MetricsServer):
+        with pytest.raises((ValueError, TypeError), match="`port` must be an integer"):
+            serve(port=port)
+
+
+def test_an_argument_of_another_type_is_refused():
+    with pytest.raises(TypeError, match="`tls` must be a `ptf.TLS` or None"):
+        ptf.metrics.serve(port=0, tls="x.pem")
+    with pytest.raises(TypeError, match="`host` must be a str or None"):
+        ptf.callbacks.MetricsServer(host=7)
+
+
+def test_the_users_of_an_address_share_its_endpoint():
+    with ptf.metrics.serve(port=0) as first:
+        second = ptf.metrics.serve(port=first.address.port)
+        assert second.url == first.url
+    assert read(second.url)
+    first.close()  # Once more, which changes nothing.
+    assert read(second.url)
+    second.close()
+    with pytest.raises(urllib.error.URLError):
+        read(second.url)
+
+
+def test_a_port_that_this_program_serves_otherwise_is_told():
+    with ptf.metrics.serve(port=0) as first:
+        with pytest.raises(errors.UnavailableError) as raised:
+            ptf.metrics.serve(port=first.address.port, host="localhost")
+    assert f"This program itself serves its metrics on {first.url}" in str(raised.value)
+
+
+def test_a_port_of_another_program_is_an_error():
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        with pytest.raises(errors.UnavailableError, match="another port") as raised:
+            ptf.metrics.serve(port=port)
+    assert "itself" not in str(raised.value)
 
 
 def test_the_environment_names_port_and_host(monkeypatch):
@@ -88,7 +125,9 @@ def told_to_serve(monkeypatch):
         yield started
 
 
-def test_a_session_serves_once_if_the_environment_says_so(monkeypatch, told_to_serve):
+def test_a_session_serves_once_if_the_environment_says_so(
+    monkeypatch, told_to_serve, capfd
+):
     monkeypatch.delenv("PERSIA_METRICS_PORT", raising=False)
     telemetry.serve_if_wanted()
     assert told_to_serve == []
@@ -96,40 +135,73 @@ def test_a_session_serves_once_if_the_environment_says_so(monkeypatch, told_to_s
     for _ in range(2):
         assert ptf.Cluster.embedded().session is not None
     (endpoint,) = told_to_serve
+    assert capfd.readouterr().err.count(f"Metrics on {endpoint.url}\n") == 1
     assert ("persia_trainer_updates_total",) in read(endpoint.url)
 
 
 def test_a_port_that_is_taken_is_no_reason_not_to_train(monkeypatch, told_to_serve):
-    with ptf.metrics.serve(port=0) as other:
-        monkeypatch.setenv("PERSIA_METRICS_PORT", str(other.address.port))
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        monkeypatch.setenv("PERSIA_METRICS_PORT", str(used.getsockname()[1]))
         assert ptf.Cluster.embedded().session is not None
-    assert told_to_serve == [other]
+    assert told_to_serve == []
     assert os.getpid() in trainer_endpoint._asked
 
 
-def test_the_callback_serves_during_fit():
-    callback = ptf.callbacks.MetricsServer(port=0)
-    served = []
-
-    class Reader(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            served.append(read(callback.endpoint.url))
-
+def fit(*callbacks):
     ids = keras.Input((), dtype="int64")
     rows = ptf.layers.PersiaEmbedding(
         2, table="served", cluster=ptf.Cluster.embedded(staleness=4)
     )(ids)
     model = keras.Model(ids, keras.layers.Dense(1)(rows))
     model.compile("sgd", "mse")
-    before = ptf.metrics()["training_lookups"]
     model.fit(
         np.arange(8),
         np.ones((8, 1)),
         batch_size=2,
         epochs=2,
         verbose=0,
-        callbacks=[callback, Reader()],
+        callbacks=list(callbacks),
     )
+
+
+def test_the_callback_serves_during_fit(capfd):
+    callback = ptf.callbacks.MetricsServer(port=0)
+    served, told = [], []
+
+    class Reader(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            urls.add(callback.endpoint.url)
+            served.append(read(callback.endpoint.url))
+            told.append(capfd.readouterr().err)
+
+    urls = set()
+    before = ptf.metrics()["training_lookups"]
+    fit(callback, Reader())
     lookups = [each["persia_trainer_training_lookups_total",] for each in served]
     assert lookups == [before + 4, before + 8]
+    (url,) = urls
+    assert "".join(told).count(f"Metrics on {url}\n") == 1
     assert callback.endpoint is None
+
+
+def test_a_callback_uses_the_port_of_one_whose_fit_raised():
+    class Raiser(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            raise RuntimeError("the fit raised")
+
+    failed = ptf.callbacks.MetricsServer(port=0)
+    with pytest.raises(RuntimeError, match="the fit raised"):
+        fit(failed, Raiser())
+    url, port = failed.endpoint.url, failed.endpoint.address.port
+    assert read(url)
+    seen = []
+
+    class Reader(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            seen.append(read(url))
+
+    fit(ptf.callbacks.MetricsServer(port=port), Reader())
+    assert len(seen) == 2
+    fit(failed)  # Its next fit closes what the failed one left open.
+    with pytest.raises(urllib.error.URLError):
+        read(url)

@@ -13,6 +13,7 @@ import persia_tf as ptf
 from persia_tf import errors
 from persia_tf._keras import keras
 from persia_tf.client import session
+from persia_tf.ray import folder_lock
 
 ray = pytest.importorskip("ray")
 
@@ -135,6 +136,47 @@ def test_a_checkpoint_is_restored(start_cluster):
     assert second.restore() == folder
     with connected(second):
         np.testing.assert_array_equal(rows_of("user"), trained)
+
+
+def test_a_folder_of_a_cluster_that_runs_is_refused(start_cluster):
+    first = start_cluster(shards=1)
+    with connected(first):
+        train(model_of("user"), 1)
+    folder = first.save()
+    with pytest.raises(errors.FailedPreconditionError) as raised:
+        start_cluster(shards=1)
+    assert "another cluster that runs now saves its checkpoints" in str(raised.value)
+    assert f"process {os.getpid()} of " in str(raised.value)
+    assert "`name=`" in str(raised.value)
+    other = start_cluster(shards=1, name="other")
+    assert os.path.dirname(other.save()) != os.path.dirname(folder)
+    assert first.save() > folder
+
+
+def test_a_folder_of_a_driver_that_was_killed_is_used_again(
+    start_cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(folder_lock, "LEASE_SECONDS", 1.0)
+    (tmp_path / ".ray-lock").write_text('{"holder": "dead", "about": "the dead"}')
+    assert start_cluster(shards=1).save()
+
+
+def test_a_cluster_whose_folder_was_taken_saves_no_more(start_cluster, tmp_path):
+    cluster = start_cluster(shards=1)
+    (tmp_path / ".ray-lock").write_text('{"holder": "other", "about": "the other"}')
+    with pytest.raises(errors.FailedPreconditionError, match="the other. So this"):
+        cluster.save()
+
+
+def test_servers_that_leave_no_cpu_to_trainers_are_told_of(start_cluster, caplog):
+    total = ray.cluster_resources()["CPU"]
+    start_cluster(shards=2, cpus=2)
+    assert "are free" not in caplog.text
+    start_cluster(shards=1, name="other", cpus=2)
+    start_cluster(shards=1, name="third", cpus=2, strategy="PACK")
+    assert f"of Ray's {total:g} CPUs, these servers reserve 2, and 0 are free" in (
+        caplog.text
+    )
 
 
 def test_checkpoints_are_saved_at_intervals(start_cluster):

@@ -4,6 +4,7 @@ import contextlib
 import queue
 import time
 import types
+from concurrent import futures
 
 import pytest
 
@@ -19,7 +20,16 @@ class Answer:
     """What a call of an actor returns at once: a reference to a later answer."""
 
     def __init__(self):
-        self.value = None
+        self._future = futures.Future()
+
+    def future(self):
+        return self._future
+
+    def give(self, value):
+        if isinstance(value, Exception):
+            self._future.set_exception(value)
+        else:
+            self._future.set_result(value)
 
 
 class Ray:
@@ -38,14 +48,6 @@ class Ray:
             return answer
 
         return types.SimpleNamespace(address=types.SimpleNamespace(remote=remote))
-
-    def wait(self, answers, timeout):
-        return [answer for answer in answers if answer.value is not None], []
-
-    def get(self, answer):
-        if isinstance(answer.value, Exception):
-            raise answer.value
-        return answer.value
 
     def cancel(self, answer):
         self.cancelled.append(answer)
@@ -79,11 +81,11 @@ def test_a_move_is_told_once(ray, follow):
     moves = follow()
     known, answer = ray.calls.get(timeout=SECONDS)
     assert known == "a:1"
-    answer.value = "b:2"
+    answer.give("b:2")
     assert moves.get(timeout=SECONDS) == (0, "b:2")
     known, answer = ray.calls.get(timeout=SECONDS)
     assert known == "b:2"
-    answer.value = "b:2"  # It has held the answer, and has not moved.
+    answer.give("b:2")  # It has held the answer, and has not moved.
     assert ray.calls.get(timeout=SECONDS)[0] == "b:2"
     assert moves.empty()
 
@@ -91,8 +93,8 @@ def test_a_move_is_told_once(ray, follow):
 def test_a_server_that_is_being_restarted_is_asked_again(ray, follow):
     moves = follow()
     for _ in range(3):
-        ray.calls.get(timeout=SECONDS)[1].value = RuntimeError("it died")
-    ray.calls.get(timeout=SECONDS)[1].value = "b:2"
+        ray.calls.get(timeout=SECONDS)[1].give(RuntimeError("it died"))
+    ray.calls.get(timeout=SECONDS)[1].give("b:2")
     assert moves.get(timeout=SECONDS) == (0, "b:2")
 
 
@@ -108,7 +110,7 @@ def test_a_move_that_could_not_be_made_is_made_later(ray, follow):
     for _ in range(3):
         known, answer = ray.calls.get(timeout=SECONDS)
         assert known == "a:1"
-        answer.value = "b:2"
+        answer.give("b:2")
     assert made.get(timeout=SECONDS) == "b:2"
 
 
@@ -124,7 +126,7 @@ def test_an_answer_that_never_comes_is_given_up(ray, follow, monkeypatch):
     while moves.empty():  # Calls from before that change are given up, too.
         assert time.monotonic() < deadline
         with contextlib.suppress(queue.Empty):
-            ray.calls.get(timeout=0.01)[1].value = "b:2"
+            ray.calls.get(timeout=0.01)[1].give("b:2")
     assert moves.get(timeout=SECONDS) == (0, "b:2")
 
 

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 from persia_tf import errors
@@ -136,3 +137,26 @@ def test_a_program_that_fails_raises(program, tmp_path):
 def test_a_program_that_a_node_lacks_is_an_error():
     with pytest.raises(errors.NotFoundError, match="no_such.py on this node.*Ray copy"):
         programs.run("no_such.py", "/of/the/driver", [])
+
+
+def test_numbers_and_paths_are_arguments_of_a_program(tmp_path):
+    given = ["--epochs", 3, 0.5, tmp_path, np.int64(7)]
+    expected = ["--epochs", "3", "0.5", str(tmp_path), "7"]
+    assert [programs.argument(each) for each in given] == expected
+
+
+@pytest.mark.parametrize("value", [None, True, b"x", ["--epochs", "3"]])
+def test_another_argument_of_a_program_is_refused(value):
+    with pytest.raises(TypeError, match="arguments must be strings, numbers or paths"):
+        programs.argument(value)
+
+
+def test_a_root_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for root in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(errors.InvalidArgumentError) as raised:
+            shared_root.check_is_no_file("checkpoint_root", str(root))
+        assert str(raised.value).startswith("`checkpoint_root` must be a folder")
+        assert f"{tmp_path / 'file'} is a file" in str(raised.value)
+    for root in (str(tmp_path), str(tmp_path / "new" / "folder"), "s3://bucket/a"):
+        shared_root.check_is_no_file("checkpoint_root", root)
