@@ -1,5 +1,11 @@
 """How the layers of Keras are divided; each module registers those that it divides."""
 
-from persia_tf.parallel.splitting import attention, dense, einsum_dense, embedding
+from persia_tf.parallel.splitting import (
+    attention,
+    cross,
+    dense,
+    einsum_dense,
+    embedding,
+)
 
-__all__ = ["attention", "dense", "einsum_dense", "embedding"]
+__all__ = ["attention", "cross", "dense", "einsum_dense", "embedding"]
