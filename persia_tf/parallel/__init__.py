@@ -1,8 +1,10 @@
 """Divides the dense layers of a model among the workers of a group."""
 
+from persia_tf.layers.towers import Towers
 from persia_tf.parallel.applied import AppliedPlan, whole
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.layer_plan import LayerPlan
+from persia_tf.parallel.owned import OwnedBy
 from persia_tf.parallel.plan import Plan
 from persia_tf.parallel.planning.planner import plan
 from persia_tf.parallel.splitting.splittable import Splittable, register
@@ -12,8 +14,10 @@ __all__ = [
     "AppliedPlan",
     "Exchange",
     "LayerPlan",
+    "OwnedBy",
     "Plan",
     "Splittable",
+    "Towers",
     "plan",
     "register",
     "tag",

@@ -6,6 +6,7 @@ from persia_tf.parallel.splitting import (
     dense,
     einsum_dense,
     embedding,
+    towers,
 )
 
-__all__ = ["attention", "cross", "dense", "einsum_dense", "embedding"]
+__all__ = ["attention", "cross", "dense", "einsum_dense", "embedding", "towers"]
