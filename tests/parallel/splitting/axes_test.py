@@ -94,11 +94,16 @@ class _OwnAttention(layers.MultiHeadAttention):
     "layer",
     [
         layers.MultiHeadAttention(2, 4, dropout=0.1),
-        layers.MultiHeadAttention(2, 4, activity_regularizer="l2"),
         _OwnAttention(2, 4),
     ],
 )
 def test_attention_that_cannot_be_divided(layer):
+    assert axes(layer, SEQUENCES, SEQUENCES) == []
+
+
+@pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras has it for the outputs only")
+def test_attention_with_losses_for_what_projections_return():
+    layer = layers.MultiHeadAttention(2, 4, activity_regularizer="l2")
     assert axes(layer, SEQUENCES, SEQUENCES) == []
 
 
@@ -111,6 +116,32 @@ def test_cross_layers_of_keras_rs():
     low = keras_rs.layers.FeatureCross(2)
     assert axes(low, VECTORS) == ["columns"]
     assert divided(low, "columns") == [((8, 2), 0), ((2, 8), 1), ((8,), 0)]
+
+
+class Cross(layers.Layer):
+    """Stands for the one of TensorFlow Recommenders."""
+
+    def build(self, shape):
+        self._dense = layers.Dense(shape[-1])
+        self._dense.build(shape)
+        self.built = True
+
+    def call(self, x0, x=None):
+        return x0 * self._dense(x0 if x is None else x)
+
+
+def test_classes_are_found_by_the_names_of_their_packages():
+    class Derived(Cross):
+        pass
+
+    class Other(Cross):
+        def call(self, x0, x=None):
+            return x0
+
+    assert splittable_of(Cross()) is None
+    Cross.__module__ = "tensorflow_recommenders.layers.dcn"
+    assert axes(Cross(), VECTORS) == axes(Derived(), VECTORS) == ["columns"]
+    assert splittable_of(Other()) is None
 
 
 def test_weights_of_a_tower_belong_to_one_member():
