@@ -7,6 +7,9 @@ from persia_tf.layers.joined_copy import JoinedCopy
 from persia_tf.layers.persia_embedding import PersiaEmbedding
 from persia_tf.layers.persia_embeddings import PersiaEmbeddings
 
+# `ptf.parallel.Towers`, which Keras needs to load a model too.
+from persia_tf.layers.towers import Towers as Towers
+
 # `ptf.use_cluster` and `ptf.rows_stay` are imported through this module, so that their
 # first use also registers the layers' classes, which Keras needs to load a model.
 from persia_tf.saving.contexts import rows_stay as rows_stay

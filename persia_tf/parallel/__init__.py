@@ -1,5 +1,6 @@
 """Divides the dense layers of a model among the workers of a group."""
 
+from persia_tf.layers.towers import Towers
 from persia_tf.parallel.applied import AppliedPlan, whole
 from persia_tf.parallel.compression.encodings import (
     Encoding,
@@ -9,6 +10,7 @@ from persia_tf.parallel.compression.encodings import (
 )
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.layer_plan import LayerPlan
+from persia_tf.parallel.owned import OwnedBy
 from persia_tf.parallel.plan import Plan
 from persia_tf.parallel.planning.planner import plan
 from persia_tf.parallel.splitting.splittable import Splittable, register
@@ -21,9 +23,11 @@ __all__ = [
     "Float16",
     "Int8",
     "LayerPlan",
+    "OwnedBy",
     "Plan",
     "Splittable",
     "Threshold",
+    "Towers",
     "plan",
     "register",
     "tag",

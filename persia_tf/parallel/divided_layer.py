@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import tensorflow as tf
@@ -50,6 +51,7 @@ class DividedLayer:
         self._capacity = capacity
         self._encoding = encoding
         self._codecs: dict[tuple[str, int, int], ActivationCodec] = {}
+        self._signature = inspect.signature(layer.call)
         self.variables = [
             DividedVariable(variable, weight_axis, members)
             for variable, weight_axis in splittable.divided_weights(layer, axis)
@@ -73,9 +75,11 @@ class DividedLayer:
         return self._splittable.call(self.layer, self._axis, exchange, *args, **kwargs)
 
     def _exchange(self, args: Any, kwargs: Any) -> Exchange:
+        # Not the first by name: a mask may have an axis of size 1 for all examples.
+        bound = self._signature.bind(*args, **kwargs)
         first = next(
             each
-            for each in tf.nest.flatten((args, kwargs))
+            for each in tf.nest.flatten(list(bound.arguments.values()))
             if isinstance(each, tf.Tensor) or hasattr(each, "shape")
         )
         rows = tf.shape(first)[0]

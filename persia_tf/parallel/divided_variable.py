@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3
 from persia_tf.parallel.members import Members
+from persia_tf.parallel.owned import OwnedBy
 
 
 def stored(variable: Any) -> Any:
@@ -34,21 +35,24 @@ class DividedVariable:
 
     Args:
         variable: The variable: of a Keras layer, or of an optimizer.
-        axis: The axis along which it is divided in equal parts.
+        axis: The axis along which it is divided in equal parts, or the member that has
+            the whole.
         members: The workers that have the parts.
     """
 
-    def __init__(self, variable: Any, axis: int, members: Members) -> None:
+    def __init__(self, variable: Any, axis: int | OwnedBy, members: Members) -> None:
         self.variable = variable
         self.axis = axis
         self.members = members
         self._part: Any = None
+        self._whole_shape: tuple[int, ...] = ()
         self.is_whole = True
 
     def divide(self) -> None:
         """Keeps this member's part of the whole value only. Not collective."""
         whole = np.asarray(self._storage().numpy())
-        part = np.split(whole, self.members.size, self.axis)[self.members.rank]
+        self._whole_shape = whole.shape
+        part = self._part_of(whole)
         if self._part is None:
             self._part = self._new_storage(part)
         else:
@@ -78,12 +82,28 @@ class DividedVariable:
         value = self._storage().numpy()
         if self.is_whole:
             return value
+        if isinstance(self.axis, OwnedBy):
+            return self._of_owner(value)
         first = np.moveaxis(value, self.axis, 0)
+        return np.moveaxis(self._collective("gather", first), 0, self.axis)
+
+    def _part_of(self, whole: np.ndarray) -> np.ndarray:
+        size, rank = self.members.size, self.members.rank
+        if not isinstance(self.axis, OwnedBy):
+            return np.split(whole, size, self.axis)[rank]
+        return whole if self.axis.rank(size) == rank else whole.reshape(-1)[:0]
+
+    def _of_owner(self, value: np.ndarray) -> np.ndarray:
+        """Returns the value of the member that has it. The others add zeros."""
+        summand = value if value.size else np.zeros(self._whole_shape, value.dtype)
+        return self._collective("sum", summand)
+
+    def _collective(self, operation: str, value: np.ndarray) -> np.ndarray:
         with tf.init_scope():
-            gathered = self.members.gather(
-                tf.convert_to_tensor(first), f"whole/{stored(self.variable).name}"
-            )
-        return np.moveaxis(gathered.numpy(), 0, self.axis)
+            name = f"whole/{stored(self.variable).name}"
+            return getattr(self.members, operation)(
+                tf.convert_to_tensor(value), name
+            ).numpy()
 
     def _storage(self) -> Any:
         return stored(self.variable)._values[0]

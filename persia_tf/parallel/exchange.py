@@ -58,6 +58,16 @@ class Exchange:
         """The number of members."""
         return self._members.size
 
+    @property
+    def rank(self) -> int:
+        """This member's place among the members, from 0."""
+        return self._members.rank
+
+    @property
+    def examples(self) -> tf.Tensor | int:
+        """The number of examples of all members, with those that pad: g * b."""
+        return self._capacity * self.size
+
     def gather(self, x: tf.Tensor) -> tf.Tensor:
         """Gathers the examples of all members, with all features.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -61,7 +62,8 @@ def _recording_call(layer: Any, calls: dict[int, LayerCall]) -> Iterator[None]:
     @tf.autograph.experimental.do_not_convert
     def record(*args: Any, **kwargs: Any) -> Any:
         if id(layer) not in calls:
-            specs = tf.nest.map_structure(_spec_of, (args, kwargs))
+            given = _first_by_place(call, args, kwargs)
+            specs = tf.nest.map_structure(_spec_of, given)
             calls[id(layer)] = LayerCall(*specs)
         return call(*args, **kwargs)
 
@@ -70,6 +72,16 @@ def _recording_call(layer: Any, calls: dict[int, LayerCall]) -> Iterator[None]:
         yield
     finally:
         del layer.__dict__["call"]
+
+
+def _first_by_place(call: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Returns arguments of a call, the first of which is not passed by its name."""
+    if args:
+        return args, kwargs
+    arguments = inspect.signature(call).bind(**kwargs).arguments
+    first = next(iter(arguments))
+    others = {name: value for name, value in kwargs.items() if name != first}
+    return (kwargs[first],), others
 
 
 def _spec_of(value: Any) -> Any:

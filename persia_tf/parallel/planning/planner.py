@@ -9,6 +9,7 @@ from persia_tf.base import checks
 from persia_tf.parallel.divided_variable import stored
 from persia_tf.parallel.layout import Layout, strategy_of_model
 from persia_tf.parallel.named_layers import splittable_layers
+from persia_tf.parallel.owned import OwnedBy
 from persia_tf.parallel.plan import LayerPlan, Plan, weight_shapes
 from persia_tf.parallel.planning.agreement import agreed
 from persia_tf.parallel.planning.choices import WHOLE, Choices
@@ -192,7 +193,8 @@ class _Planner:
             axis
             for axis in splittable.axes(layer)
             if all(
-                variable.shape[dimension] % self._group_size == 0
+                isinstance(dimension, OwnedBy)
+                or variable.shape[dimension] % self._group_size == 0
                 for variable, dimension in splittable.divided_weights(layer, axis)
             )
         ]

@@ -20,15 +20,15 @@ import tensorflow as tf
 from persia_tf._keras import keras
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.splitting.activations import is_elementwise
+from persia_tf.parallel.splitting.plain import is_plain
 from persia_tf.parallel.splitting.splittable import Splittable, register
 
 
-class _DivideDense(Splittable):
+class DivideDense(Splittable):
+    """Divides the outputs of the layer, or its inputs."""
+
     def axes(self, layer: Any) -> Sequence[str]:
-        changed = getattr(layer, "quantization_mode", None) or getattr(
-            layer, "lora_enabled", False
-        )
-        return [] if changed else ["columns", "rows"]
+        return ["columns", "rows"] if is_plain(layer) else []
 
     def divided_weights(self, layer: Any, axis: str) -> Sequence[tuple[Any, int]]:
         if axis == "rows":
@@ -65,4 +65,4 @@ def _activated(x: tf.Tensor, layer: Any) -> tf.Tensor:
     return x if layer.activation is None else layer.activation(x)
 
 
-register(keras.layers.Dense, _DivideDense())
+register(keras.layers.Dense, DivideDense())

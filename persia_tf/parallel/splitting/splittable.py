@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from persia_tf.parallel.exchange import Exchange
+from persia_tf.parallel.owned import OwnedBy
 
 
 class Splittable(abc.ABC):
@@ -52,7 +53,9 @@ class Splittable(abc.ABC):
         """
 
     @abc.abstractmethod
-    def divided_weights(self, layer: Any, axis: str) -> Sequence[tuple[Any, int]]:
+    def divided_weights(
+        self, layer: Any, axis: str
+    ) -> Sequence[tuple[Any, int | OwnedBy]]:
         """Returns the weights that are divided, each with the axis of its division.
 
         All members keep a copy of each of the other weights.
@@ -63,7 +66,9 @@ class Splittable(abc.ABC):
 
         Returns:
             Pairs of a variable and the index of its axis, whose size must be a multiple
-            of the number of members.
+            of the number of members. Instead of an index, an `OwnedBy` gives one member
+            the whole variable, and the others a variable of shape `(0,)`. All members
+            must compute a gradient for it, so that it has the shape `(0,)` on these.
         """
 
     @abc.abstractmethod
@@ -86,6 +91,7 @@ class Splittable(abc.ABC):
 
 
 _splittables: dict[type, Splittable] = {}
+_by_name: dict[str, Splittable] = {}
 
 
 def register(layer_class: type, splittable: Splittable) -> None:
@@ -109,10 +115,28 @@ def register(layer_class: type, splittable: Splittable) -> None:
     _splittables[layer_class] = splittable
 
 
+def register_by_name(name: str, splittable: Splittable) -> None:
+    """Registers a class of a package that need not be installed, and is not imported.
+
+    Args:
+        name: The name of the package and that of the class, such as "package.Layer", in
+            whichever module of the package the class is.
+        splittable: How its layers are divided.
+    """
+    _by_name[name] = splittable
+
+
 def splittable_of(layer: Any) -> Splittable | None:
     """Returns how a layer is divided, or None if its class is not registered."""
     call: Callable[..., Any] | None = getattr(type(layer), "call", None)
     for known in type(layer).__mro__:
-        if known in _splittables and known.call is call:  # type: ignore[attr-defined]
-            return _splittables[known]
+        splittable = _registered(known)
+        if splittable is not None and known.call is call:  # type: ignore[attr-defined]
+            return splittable
     return None
+
+
+def _registered(layer_class: type) -> Splittable | None:
+    package = layer_class.__module__.partition(".")[0]
+    by_name = _by_name.get(f"{package}.{layer_class.__name__}")
+    return _splittables.get(layer_class, by_name)
