@@ -14,6 +14,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 NOT_RUN = {
     "conversion.md": "a file: tests/conversion",
     "kubernetes.md": "pods: tests/deploy",
+    "groups.md": "several workers: tests/parallel",
     "ray.md": "a cluster of Ray: tests/ray",
     "replicas.md": "several workers: tests/distribute",
     "serving_remote.md": "shards: tests/serving",
