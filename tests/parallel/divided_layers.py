@@ -97,7 +97,9 @@ def embedding_branches(ids):
 
 
 def attention_branches(ids, grid, hidden):
-    masked = layers.Embedding(32, 8, mask_zero=True, name="sequence")(ids)
+    # Larger vectors than Keras's, so that the weights of scores change too.
+    large = keras.initializers.RandomUniform(-1, 1)
+    masked = layers.Embedding(32, 8, large, mask_zero=True, name="sequence")(ids)
 
     def attention(name, **options):
         return layers.MultiHeadAttention(4, 4, name=named("heads", name), **options)
@@ -155,7 +157,7 @@ def make_model(branches):
         "hidden": keras.Input((4, 4), dtype="bool", name="hidden"),
     }
     flat = [layers.Flatten()(each) for each in branches(**inputs)]
-    outputs = layers.Dense(1, name="last")(layers.Concatenate()(flat))
+    outputs = layers.Dense(1, use_bias=False, name="last")(layers.Concatenate()(flat))
     return keras.Model(inputs, outputs)
 
 
@@ -221,7 +223,7 @@ with strategy.scope():
             weight.assign(random.uniform(0.1, 0.2, weight.shape))
     before = model.get_weights()
     error = Error(reduction="sum")
-    model.compile(keras.optimizers.SGD(0.004, momentum=0.9), error)
+    model.compile(keras.optimizers.SGD(0.002, momentum=0.9), error)
     if strategy.num_replicas_in_sync > 1:
         applied = divide(model, batch_size=16)
     model.fit(batches(features, targets), epochs=17, verbose=0)
