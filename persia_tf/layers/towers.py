@@ -32,8 +32,7 @@ class Towers(keras.layers.Layer):
         inputs: A list with the input of each tower, or one tensor, which all towers
             take.
 
-    Returns:
-        A list with the output of each tower.
+    The layer returns a list with the output of each tower.
 
     Args:
         layers: The towers: Keras layers or models that take one tensor and return one.

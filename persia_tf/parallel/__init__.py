@@ -11,8 +11,8 @@ from persia_tf.parallel.compression.encodings import (
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.layer_plan import LayerPlan
 from persia_tf.parallel.owned import OwnedBy
-from persia_tf.parallel.plan import Plan
 from persia_tf.parallel.planning.planner import plan
+from persia_tf.parallel.plans import Plan
 from persia_tf.parallel.splitting.splittable import Splittable, register
 from persia_tf.parallel.tags import tag
 

@@ -9,7 +9,7 @@ from persia_tf.parallel.splitting.splittable import splittable_of
 
 
 def splittable_layers(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the layers of a model whose class can be divided, with their names.
+    """Yields the layers of a model that can be divided, with their names.
 
     Args:
         model: A Keras model, or a layer.
@@ -27,7 +27,8 @@ def _named(prefix: str, layer: Any, seen: set[int]) -> Iterator[tuple[str, Any]]
         if id(each) in seen:
             continue
         seen.add(id(each))
-        if splittable_of(each) is not None:
+        splittable = splittable_of(each)
+        if splittable is not None and splittable.axes(each):
             yield prefix + each.name, each
         else:
             yield from _named(f"{prefix}{each.name}/", each, seen)

@@ -131,3 +131,24 @@ def test_a_layer_whose_sizes_cannot_be_divided_stays_whole(make_model):
     assert plan.layers[0].divisions == {}
     with pytest.raises(ValueError, match=r"the layer wide_0 can be divided: there is"):
         plan.place("wide_0", "model")
+
+
+def test_layers_within_one_that_cannot_be_divided_are_found(strategy):
+    with strategy.scope():
+        inputs = keras.Input((256,))
+        towers = ptf.parallel.Towers(
+            [
+                keras.Sequential(
+                    [keras.layers.Dense(256, name=f"dense_{i}"), normalization],
+                    name=f"tower_{i}",
+                )
+                for i, normalization in enumerate(
+                    [keras.layers.BatchNormalization(), keras.layers.ReLU()]
+                )
+            ],
+            name="towers",
+        )
+        model = keras.Model(inputs, towers(inputs))
+        model.compile("sgd", "mse")
+    names = [layer.name for layer in make_plan(model).layers]
+    assert names == ["towers/tower_0/dense_0", "towers/tower_1/dense_1"]

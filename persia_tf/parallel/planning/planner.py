@@ -10,7 +10,6 @@ from persia_tf.parallel.divided_variable import stored
 from persia_tf.parallel.layout import Layout, strategy_of_model
 from persia_tf.parallel.named_layers import splittable_layers
 from persia_tf.parallel.owned import OwnedBy
-from persia_tf.parallel.plan import LayerPlan, Plan, weight_shapes
 from persia_tf.parallel.planning.agreement import agreed
 from persia_tf.parallel.planning.choices import WHOLE, Choices
 from persia_tf.parallel.planning.layer_calls import (
@@ -29,6 +28,7 @@ from persia_tf.parallel.planning.whole_model import (
     forward_and_backward,
     update_seconds_per_byte,
 )
+from persia_tf.parallel.plans import LayerPlan, Plan, weight_shapes
 from persia_tf.parallel.splitting.splittable import splittable_of
 from persia_tf.parallel.tags import Tag, tag_of
 

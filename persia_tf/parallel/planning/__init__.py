@@ -1,0 +1,1 @@
+"""Decides which layers a group divides, by what they would cost."""
