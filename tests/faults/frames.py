@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from harness import is_used
+
 HEADER = struct.Struct("<4sHHQQII")
 HEADER_BYTES = HEADER.size
 _CRC_AT = HEADER_BYTES - 4
@@ -99,6 +101,15 @@ def connect(address: str) -> socket.socket:
     return sock
 
 
+def _listener() -> socket.socket:
+    """Listens at an address for which this process has no session."""
+    while True:
+        listener = socket.create_server(("127.0.0.1", 0))
+        if not is_used(listener.getsockname()[1]):
+            return listener
+        listener.close()
+
+
 class Recorder:
     """Forwards frames to a server, and keeps every frame that clients send it.
 
@@ -110,7 +121,7 @@ class Recorder:
     def __init__(self, to: str) -> None:
         self.frames: set[Frame] = set()
         self._to = to
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = _listener()
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
 
     def __enter__(self) -> Recorder:

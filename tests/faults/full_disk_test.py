@@ -12,7 +12,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from harness import DEADLINE_SECONDS
+from harness import DEADLINE_SECONDS, wait_until
 from uniform_rows import UniformRows
 
 import persia_tf as ptf
@@ -162,6 +162,7 @@ def test_a_log_that_finds_no_room_refuses_changes_until_a_restart(start, disk, s
         assert f"{disk.folder}/recovery" in str(refused.value)
         assert "restart the shard" in str(refused.value)
     # The shard's own log says so, once.
+    wait_until(lambda: "ERROR" in shard.log, "the shard's own log")
     [line] = [line for line in shard.log.splitlines() if "ERROR" in line]
     assert disk.reason in line
     assert "logging has stopped" in line
