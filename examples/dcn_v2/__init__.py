@@ -1,0 +1,1 @@
+"""The DLRM of criteo_dlrm, on several workers on one machine."""
