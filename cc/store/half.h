@@ -11,6 +11,10 @@
 
 namespace persia {
 
+// The bits of a float without its sign, and those of infinity.
+constexpr uint32_t kMagnitudeBits = 0x7fffffff;
+constexpr uint32_t kInfinityBits = 0x7f800000;
+
 inline uint32_t BitsOf(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
@@ -38,8 +42,7 @@ inline uint32_t Select(uint32_t mask, uint32_t if_ones, uint32_t if_zeros) {
 // sign of `value`.
 inline uint16_t KeepNonFinite(float value, uint16_t finite, uint32_t infinity,
                               uint32_t nan) {
-  constexpr uint32_t kInfinityBits = 0x7f800000;
-  const uint32_t magnitude = BitsOf(value) & 0x7fffffff;
+  const uint32_t magnitude = BitsOf(value) & kMagnitudeBits;
   const uint32_t sign = BitsOf(value) >> 16 & 0x8000;
   const uint32_t other =
       sign | Select(MaskIfLess(kInfinityBits, magnitude), nan, infinity);
@@ -59,7 +62,7 @@ struct Bfloat16 {
     constexpr uint32_t kLargest = 0x7f7f;
     const uint32_t bits = BitsOf(value);
     const uint32_t sign = bits >> 16 & 0x8000;
-    const uint32_t magnitude = ((bits & 0x7fffffff) + add) >> 16;
+    const uint32_t magnitude = ((bits & kMagnitudeBits) + add) >> 16;
     return static_cast<uint16_t>(sign |
                                  (magnitude > kLargest ? kLargest : magnitude));
   }
@@ -96,7 +99,7 @@ struct Float16 {
   }
 
   static uint16_t Nearest(float value) {
-    const uint32_t bits = BitsOf(value) & 0x7fffffff;
+    const uint32_t bits = BitsOf(value) & kMagnitudeBits;
     // A value half-way between two neighbours is rounded to the even one. For a
     // subnormal, adding 0.5 makes the FPU round.
     const uint32_t normal = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
@@ -108,7 +111,8 @@ struct Float16 {
     const uint32_t bits = static_cast<uint32_t>(half);
     const uint32_t other = (bits & 0x8000) << 16 | (bits & 0x3ff) << 13;
     const uint32_t finite = MaskIfLess(bits & 0x7c00, 0x7c00);
-    return FloatOf(Select(finite, BitsOf(ToFloat(half)), other | 0x7f800000));
+    return FloatOf(
+        Select(finite, BitsOf(ToFloat(half)), other | kInfinityBits));
   }
 
   static uint16_t NearestOrNonFinite(float value) {
@@ -117,7 +121,7 @@ struct Float16 {
 
   // Rounds stochastically. The lower 16 bits of `random` must be random.
   static uint16_t Randomly(float value, uint32_t random) {
-    const uint32_t bits = BitsOf(value) & 0x7fffffff;
+    const uint32_t bits = BitsOf(value) & kMagnitudeBits;
     const uint32_t normal = (bits + (random & 0x1fff)) >> 13;
     // `units` is the value in units of the smallest subnormal, 2^-24. Its
     // fractional part is compared with a random number: adding the two would

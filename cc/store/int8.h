@@ -56,7 +56,6 @@ struct Int8Scale {
 // bits of the vector's largest magnitude m. Returns NaN and 0 if m is not
 // finite, and 0 and 0 if m is too small to divide by.
 inline Int8Scale NearestInt8Scale(uint32_t magnitude_bits) {
-  constexpr uint32_t kInfinityBits = 0x7f800000;
   if (magnitude_bits >= kInfinityBits) {
     return {std::numeric_limits<float>::quiet_NaN(), 0};
   }

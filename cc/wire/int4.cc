@@ -5,8 +5,6 @@
 namespace persia {
 namespace {
 
-constexpr uint32_t kMagnitudeBits = 0x7fffffff;
-constexpr uint32_t kInfinityBits = 0x7f800000;
 // Adding kRound to a small number rounds the small number to an integer, which
 // is then in the lowest bits of the sum.
 constexpr float kRound = 0x1.8p23f;

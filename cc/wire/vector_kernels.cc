@@ -11,9 +11,6 @@
 namespace persia {
 namespace {
 
-constexpr uint32_t kMagnitudeBits = 0x7fffffff;
-constexpr uint32_t kInfinityBits = 0x7f800000;
-
 // Calls copy(i, bytes), which copies the i-th vector. For common dims `bytes`
 // is a constant, so that the copy is a few instructions instead of a call.
 template <typename Copy>
