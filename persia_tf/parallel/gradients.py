@@ -22,6 +22,19 @@ _LEAST_ENCODED = 4096
 
 Pairs = list[tuple[Any, Any]]
 
+# The method by which an optimizer sums the gradients of the replicas.
+_SUMMING = "_all_reduce_sum_gradients" if IS_KERAS_3 else "aggregate_gradients"
+
+
+def inner_optimizer(optimizer: Any) -> Any:
+    """Returns the optimizer that a loss scaler wraps, or the optimizer itself."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def keep_gradients(optimizer: Any) -> None:
+    """Makes an optimizer apply gradients as they are, with no other worker."""
+    setattr(optimizer, _SUMMING, list)
+
 
 class GradientSum:
     """Sums each gradient over all workers, or over a member's peers.
@@ -68,10 +81,9 @@ class GradientSum:
         Returns:
             A function that undoes it.
         """
-        name = "_all_reduce_sum_gradients" if IS_KERAS_3 else "aggregate_gradients"
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-        setattr(optimizer, name, self)
-        return lambda: delattr(optimizer, name)
+        optimizer = inner_optimizer(optimizer)
+        setattr(optimizer, _SUMMING, self)
+        return lambda: delattr(optimizer, _SUMMING)
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, grads_and_vars: Any) -> Pairs:

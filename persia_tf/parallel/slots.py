@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from persia_tf._keras import IS_KERAS_3
+from persia_tf.parallel.gradients import inner_optimizer
 
 _REFERENCE = "reference_variable" if IS_KERAS_3 else "model_variable"
 
@@ -21,7 +22,7 @@ def slots_of(model: Any) -> list[tuple[Any, Any]]:
         Pairs of a variable of the optimizer and a weight of the same shape. Variables
         that belong to no single weight, such as the count of steps, are not included.
     """
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    optimizer = inner_optimizer(model.optimizer)
     weights = model.trainable_variables
     if not _is_built(optimizer):
         return _recorded(optimizer, weights)

@@ -13,7 +13,7 @@ from persia_tf.parallel.divided_variable import stored
 from persia_tf.parallel.planning.layer_calls import LayerCall, random_of
 from persia_tf.parallel.planning.loopback import LoopbackMembers
 from persia_tf.parallel.planning.network import Transfer
-from persia_tf.parallel.planning.timing import median_seconds
+from persia_tf.parallel.planning.timing import first_elements, median_seconds
 from persia_tf.parallel.splitting.splittable import splittable_of
 
 
@@ -133,10 +133,7 @@ class _Compute:
         if not backward:
             return total
         weights = [stored(each) for each in self._layer.trainable_variables]
-        found = tape.gradient(total, floats + weights)
-        # One element of each gradient, so that none is pruned.
-        found = [tf.convert_to_tensor(each) for each in found if each is not None]
-        return [tf.reshape(each, [-1])[:1] for each in found]
+        return first_elements(tape.gradient(total, floats + weights))
 
 
 def _bytes_of(variable: Any) -> int:

@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from persia_tf.ops.recording import recording
 from persia_tf.parallel.divided_variable import stored
+from persia_tf.parallel.gradients import inner_optimizer, keep_gradients
 from persia_tf.parallel.planning.layer_calls import random_of
-from persia_tf.parallel.planning.timing import median_seconds
+from persia_tf.parallel.planning.timing import first_elements, median_seconds
 
 _PROBED_WEIGHTS = 1 << 20
 
@@ -37,9 +38,7 @@ def _seconds(model: Any, inputs: Any, strategy: Any, backward: bool) -> float:
         if not backward:
             return total
         weights = [stored(each) for each in model.trainable_variables]
-        found = tape.gradient(total, weights)
-        found = [tf.convert_to_tensor(each) for each in found if each is not None]
-        return [tf.reshape(each, [-1])[:1] for each in found]
+        return first_elements(tape.gradient(total, weights))
 
     def run(inputs: Any) -> Any:
         return strategy.run(train_step, args=(inputs,))
@@ -54,7 +53,7 @@ def update_seconds_per_byte(optimizer: Any, strategy: Any) -> float:
         optimizer: A Keras optimizer; it does not change.
         strategy: The strategy of the model.
     """
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    optimizer = inner_optimizer(optimizer)
     with strategy.scope():
         twin = type(optimizer).from_config(optimizer.get_config())
         weights = tf.Variable(tf.zeros([_PROBED_WEIGHTS]))
@@ -68,8 +67,6 @@ def update_seconds_per_byte(optimizer: Any, strategy: Any) -> float:
         strategy.run(update, args=(gradient,))
 
     # No other worker takes part: sums would wait for them.
-    name = "_all_reduce_sum_gradients"
-    name = name if hasattr(twin, name) else "aggregate_gradients"
-    setattr(twin, name, list)
+    keep_gradients(twin)
     seconds = median_seconds(tf.function(run, autograph=False), gradient)
     return seconds / (4 * _PROBED_WEIGHTS)
