@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +19,7 @@ _WARM_UP = 3
 _TIMEOUT_SECONDS = 300
 
 # The ways to train: the strategy, and whether there is a plan. "whole" has a plan in
-# which no layer is divided.
+# which no layer is divided. "many" trains by many plans in turn.
 WAYS = ("plain", "whole", "planned")
 
 
@@ -62,60 +64,113 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
     from persia_tf._keras import keras
 
     tf.config.threading.set_intra_op_parallelism_threads(arguments.threads)
-    options = tf.distribute.experimental.CommunicationOptions(
-        timeout_seconds=_TIMEOUT_SECONDS
+    tf.config.threading.set_inter_op_parallelism_threads(
+        int(os.environ.get("INTER", "0"))
     )
-    if arguments.way == "plain":
-        strategy = ptf.distribute.MultiWorkerMirroredStrategy(
-            communication_options=options
-        )
-    else:
-        strategy = ptf.distribute.HierarchicalStrategy(
-            arguments.group_size, communication_options=options
-        )
-    workers = strategy.num_replicas_in_sync
-    examples = arguments.batch * workers
+    strategy = strategy_of(arguments)
+    examples = arguments.batch * strategy.num_replicas_in_sync
     data = tf.data.Dataset.from_tensors(
         (
             tf.random.stateless_normal((examples, arguments.width), (1, 2)),
             tf.random.stateless_uniform((examples, 1), (3, 4)),
         )
     ).repeat(_WARM_UP + arguments.steps)
-    seconds: list[float] = []
-
-    class Meter(keras.callbacks.Callback):
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self.began = time.perf_counter()
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            seconds.append(time.perf_counter() - self.began)
 
     with strategy.scope():
         keras.utils.set_random_seed(1)
         model = MODELS[arguments.model](keras, arguments.width)
         model.compile(arguments.optimizer, "mse")
-        plan = None
-        if arguments.way != "plain":
-            if arguments.way == "whole":
-                ptf.parallel.tag(model, "data", pattern="*")
-            plan = ptf.parallel.plan(model, examples)
-            for name, axis in arguments.place or ():
-                placement = "data" if axis == "whole" else "model"
-                plan = plan.place(name, placement, None if axis == "whole" else axis)
-            plan.apply(model)
-        model.fit(data, verbose=0, callbacks=[Meter()])
+        if arguments.way == "plain":
+            return {"seconds": step_seconds(model, data)}
+        plan = ptf.parallel.plan(model, examples)
+        plans = {
+            "planned": lambda: [plan],
+            "whole": lambda: [whole_of(plan)],
+            "many": lambda: many_of(plan, arguments.plans),
+        }
+        return {
+            "plans": [measured(model, data, each) for each in plans[arguments.way]()],
+            "group": plan.group_size,
+        }
+
+
+def strategy_of(arguments: argparse.Namespace) -> Any:
+    """Returns the strategy of a way to train."""
+    import tensorflow as tf
+
+    import persia_tf as ptf
+
+    options = tf.distribute.experimental.CommunicationOptions(
+        timeout_seconds=_TIMEOUT_SECONDS
+    )
+    if arguments.way == "plain":
+        return ptf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    return ptf.distribute.HierarchicalStrategy(
+        arguments.group_size, communication_options=options
+    )
+
+
+def step_seconds(model: Any, data: Any) -> list[float]:
+    """Trains; returns the seconds from the end of a step to that of the next."""
+    from persia_tf._keras import keras
+
+    ends: list[float] = []
+
+    class Meter(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            ends.append(time.perf_counter())
+
+    model.fit(data, verbose=0, callbacks=[Meter()])
+    ends = ends[_WARM_UP - 1 :]
+    return [end - begin for begin, end in zip(ends, ends[1:])]
+
+
+def measured(model: Any, data: Any, plan: Any) -> dict[str, Any]:
+    """Trains by a plan; returns its steps and what it predicts."""
+    applied = plan.apply(model)
+    seconds = step_seconds(model, data)
+    applied.remove()
     return {
-        "seconds": seconds[_WARM_UP:],
-        "plan": str(plan) if plan else None,
-        "predicted": plan.step_seconds if plan else None,
-        "parameters": sum(layer.parameters for layer in plan.layers) if plan else None,
+        "seconds": seconds,
+        "predicted": plan.step_seconds,
+        "axes": axes_of(plan),
+        "table": str(plan),
+        "costs": plan.costs.to_json(),
     }
+
+
+def axes_of(plan: Any) -> tuple[str | None, ...]:
+    """Returns the axis along which each layer is divided."""
+    return tuple(layer.axis for layer in plan.layers)
+
+
+def whole_of(plan: Any) -> Any:
+    """Returns a plan in which no layer is divided."""
+    for layer in plan.layers:
+        plan = plan.place(layer.name, "data")
+    return plan
+
+
+def many_of(plan: Any, count: int) -> list[Any]:
+    """Returns the plan itself, the one that divides nothing, and random ones."""
+    whole = whole_of(plan)
+    plans = {axes_of(each): each for each in (plan, whole)}
+    chance = random.Random(1)
+    possible = math.prod(1 + len(layer.divisions) for layer in plan.layers)
+    while len(plans) < min(count, possible):
+        other = whole
+        for layer in plan.layers:
+            axis = chance.choice([None, *layer.divisions])
+            if axis:
+                other = other.place(layer.name, "model", axis)
+        plans[axes_of(other)] = other
+    return list(plans.values())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--way", choices=WAYS, required=True)
+    add("--way", choices=(*WAYS, "many"), required=True)
     add("--model", choices=MODELS, required=True)
     add("--width", type=int, required=True)
     add("--batch", type=int, required=True, help="examples per worker")
@@ -123,7 +178,7 @@ def main() -> None:
     add("--optimizer", default="adam")
     add("--steps", type=int, required=True)
     add("--threads", type=int, default=1)
-    add("--place", nargs=2, action="append", metavar=("LAYER", "AXIS"))
+    add("--plans", type=int, default=2, help="how many, with --way many")
     arguments = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     print(json.dumps(train(arguments)), flush=True)

@@ -90,6 +90,7 @@ class AppliedPlan:
             if hasattr(model, name):
                 setattr(model, name, self._on_whole(getattr(model, name)))
         model.compile = self._compile
+        _forget_functions(model)
         _applied[model] = self
 
     @contextlib.contextmanager
@@ -139,6 +140,7 @@ class AppliedPlan:
             self._model.__dict__.pop(name, None)
         self._uninstall()
         self._join()
+        _forget_functions(self._model)
         del _applied[self._model]
 
     def _follow_optimizer(self) -> None:
@@ -194,3 +196,9 @@ class AppliedPlan:
             if of is not None:
                 divided.append(DividedVariable(slot, of.axis, of.members))
         return divided
+
+
+def _forget_functions(model: Any) -> None:
+    """Makes a model trace its steps anew, since they call its layers otherwise."""
+    for name in ("train_function", "test_function", "predict_function"):
+        setattr(model, name, None)

@@ -13,10 +13,11 @@ from persia_tf.parallel.compression.gradients import GradientCodec, gradient_cod
 from persia_tf.parallel.compression.sizes import gradient_bytes
 from persia_tf.parallel.divided_variable import stored
 from persia_tf.parallel.members import Members
+from persia_tf.parallel.paced_sums import PacedSums
 
 # Small gradients share an exchange up to this size. A bucket is sent as soon as its
 # gradients are computed, while the gradients of earlier layers are not.
-_BUCKET_BYTES = 4 << 20
+BUCKET_BYTES = 4 << 20
 # Smaller buckets are sent as they are: their time is that of a message.
 _LEAST_ENCODED = 4096
 
@@ -110,20 +111,22 @@ class GradientSum:
         ):
             if members.size == 1:
                 continue
+            sums = PacedSums(members)
             for i, bucket in enumerate(_buckets(places, summed)):
-                self._sum_bucket(f"gradients/{name}/{i}", members, bucket, summed)
+                self._sum_bucket(f"gradients/{name}/{i}", sums, bucket, summed)
         _sum_sparse(sparse, summed)
         return [(each, variable) for each, (_, variable) in zip(summed, pairs)]
 
     def _sum_bucket(
-        self, name: str, members: Members, bucket: list[int], gradients: list[Any]
+        self, name: str, sums: PacedSums, bucket: list[int], gradients: list[Any]
     ) -> None:
+        members = sums.members
         flat = [tf.reshape(gradients[place], [-1]) for place in bucket]
         sizes = [each.shape.num_elements() for each in flat]
         joined = tf.concat(flat, axis=0) if len(flat) > 1 else flat[0]
         codec = self._codec(f"{name}/{sum(sizes)}", sum(sizes), members.size)
         if codec is None:
-            total = members.sum(joined, name)
+            total = sums.sum(joined, name)
         else:
             total = codec.sum(joined, members, name)
         for place, part in zip(bucket, tf.split(total, sizes)):
@@ -152,7 +155,7 @@ def _buckets(places: Sequence[int], gradients: Sequence[Any]) -> list[list[int]]
         if not size:
             continue
         joins = buckets and gradients[buckets[-1][0]].dtype == gradient.dtype
-        if joins and filled + size <= _BUCKET_BYTES:
+        if joins and filled + size <= BUCKET_BYTES:
             buckets[-1].append(place)
             filled += size
         else:

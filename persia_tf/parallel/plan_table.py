@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from persia_tf.parallel.layer_plan import LayerPlan
+from persia_tf.parallel.planning.step_costs import WHOLE, StepCosts
 
-_HEADER = ("layer", "class", "placement", "parameters", "MB whole", "MB placed")
+_HEADER = (
+    *("layer", "class", "placement", "parameters"),
+    *("MB whole", "MB placed", "ms whole", "ms placed"),
+)
 
 
 def plan_table(plan: Any) -> str:
@@ -14,8 +18,11 @@ def plan_table(plan: Any) -> str:
 
     `MB whole` are the megabytes that a worker receives per step if the layer is whole
     on each worker, and `MB placed` those that it receives as the plan places the layer.
+    `ms whole` and `ms placed` are the predicted milliseconds that the layer takes per
+    step: to compute, exchange and update it. In a step, some of that runs beside other
+    layers.
     """
-    rows = [_HEADER, *(_row(layer) for layer in plan.layers)]
+    rows = [_HEADER, *(_row(layer, plan.costs) for layer in plan.layers)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
@@ -29,7 +36,10 @@ def _title(plan: Any) -> str:
     )
 
 
-def _row(layer: LayerPlan) -> tuple[str, ...]:
+def _row(layer: LayerPlan, costs: StepCosts) -> tuple[str, ...]:
+    seconds = [
+        costs.layer_seconds(layer.name, axis or WHOLE) for axis in ("", layer.axis)
+    ]
     placement = layer.placement + (f", {layer.axis}" if layer.axis else "")
     return (
         layer.name,
@@ -38,6 +48,7 @@ def _row(layer: LayerPlan) -> tuple[str, ...]:
         f"{layer.parameters:,}",
         f"{layer.data_bytes / 1e6:.2f}",
         f"{layer.bytes / 1e6:.2f}",
+        *(f"{each * 1e3:.1f}" for each in seconds),
     )
 
 
@@ -48,7 +59,7 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 
 
 def _summary(plan: Any) -> list[str]:
-    if plan.step_seconds is None or plan.data_step_seconds is None:
+    if plan.step_seconds is None:
         return []
     ratio = plan.data_step_seconds / plan.step_seconds
     return [

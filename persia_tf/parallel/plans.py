@@ -17,10 +17,11 @@ from persia_tf.parallel.layer_plan import LayerPlan
 from persia_tf.parallel.layout import Layout, strategy_of_model
 from persia_tf.parallel.named_layers import splittable_layers
 from persia_tf.parallel.plan_table import plan_table
+from persia_tf.parallel.planning.step_costs import WHOLE, StepCosts
 from persia_tf.parallel.splitting.splittable import splittable_of
 from persia_tf.parallel.tags import PLACEMENTS
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,8 +35,7 @@ class Plan:
         workers: The number of workers.
         group_size: The number of workers in a group.
         layers: The layers that can be divided.
-        step_seconds: The predicted time of a step.
-        data_step_seconds: The predicted time of a step if no layer is divided.
+        costs: What was measured, from which the time of a step is predicted.
         gradients: How gradients are sent; None for as they are.
         activations: How divided layers' activations are sent in training; None for as
             they are.
@@ -45,13 +45,29 @@ class Plan:
     workers: int
     group_size: int
     layers: tuple[LayerPlan, ...]
-    step_seconds: float | None = None
-    data_step_seconds: float | None = None
+    costs: StepCosts
     gradients: Encoding | None = None
     activations: Encoding | None = None
 
     def __str__(self) -> str:
         return plan_table(self)
+
+    @property
+    def step_seconds(self) -> float | None:
+        """The predicted time of a step; None with encodings, which are not measured.
+
+        It is that of `fit` without lookups of rows, which `fit` prefetches.
+        """
+        if self.gradients is not None or self.activations is not None:
+            return None
+        return self.costs.step_seconds(
+            {layer.name: layer.axis or WHOLE for layer in self.layers}
+        )
+
+    @property
+    def data_step_seconds(self) -> float:
+        """The predicted time of a step if no layer is divided."""
+        return self.costs.step_seconds({})
 
     def place(self, layer: str, placement: str, axis: str | None = None) -> Plan:
         """Returns a plan in which a layer is placed differently.
@@ -63,7 +79,7 @@ class Plan:
                 None: the layer's first one.
 
         Returns:
-            The new plan. It predicts no step time.
+            The new plan.
 
         Raises:
             ValueError: if the plan has no such layer, or if the layer cannot be divided
@@ -75,9 +91,7 @@ class Plan:
         old = self.layers[names.index(layer)]
         new = _placed(old, placement, axis)
         layers = tuple(new if each is old else each for each in self.layers)
-        return dataclasses.replace(
-            self, layers=layers, step_seconds=None, data_step_seconds=None
-        )
+        return dataclasses.replace(self, layers=layers)
 
     def encode(
         self,
@@ -106,15 +120,17 @@ class Plan:
             self,
             gradients=encodings.get("gradients", gradients),
             activations=encodings.get("activations", activations),
-            step_seconds=None,
-            data_step_seconds=None,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan to a file, as JSON."""
         values = {
             "format": _FORMAT,
-            **dataclasses.asdict(self),
+            "batch_size": self.batch_size,
+            "workers": self.workers,
+            "group_size": self.group_size,
+            "layers": [dataclasses.asdict(layer) for layer in self.layers],
+            "costs": self.costs.to_json(),
             "gradients": encodings.serialize(self.gradients),
             "activations": encodings.serialize(self.activations),
         }
@@ -137,6 +153,7 @@ class Plan:
                 if values.pop("format") != _FORMAT:
                     raise ValueError("another format")
                 layers = [LayerPlan(**each) for each in values.pop("layers")]
+                values["costs"] = StepCosts.from_json(values["costs"])
                 for name in ("gradients", "activations"):
                     values[name] = encodings.deserialize(values[name])
                 return cls(layers=tuple(layers), **values)

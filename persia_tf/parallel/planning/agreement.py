@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import tensorflow as tf
 
 from persia_tf.parallel.members import Members
-from persia_tf.parallel.planning.choices import Choices
-from persia_tf.parallel.planning.network import Line, Network
-from persia_tf.parallel.planning.timeline import Machine
+from persia_tf.parallel.planning.network import Curve, Network
+from persia_tf.parallel.planning.step_costs import StepCosts
 
 
-def agreed(
-    choices: Mapping[str, Choices], machine: Machine, workers: Members
-) -> tuple[dict[str, Choices], Machine]:
+def agreed(costs: StepCosts, workers: Members) -> StepCosts:
     """Replaces what was measured by its mean over all workers. Collective.
 
     Args:
-        choices: The costs of layers that this worker measured.
-        machine: The other costs that this worker measured.
+        costs: The costs that this worker measured.
         workers: All workers.
     """
     numbers = _Numbers()
-    _replaced(choices, machine, numbers.read)
+    _replaced(costs, numbers.read)
     total = workers.sum(tf.constant(numbers.values, tf.float64), "plan")
     numbers.values = (total.numpy() / workers.size).tolist()
-    return _replaced(choices, machine, numbers.take)
+    return _replaced(costs, numbers.take)
 
 
 class _Numbers:
@@ -43,34 +37,35 @@ class _Numbers:
         return self.values.pop(0)
 
 
-def _replaced(choices, machine, number):  # type: ignore[no-untyped-def]
+def _replaced(costs, number):  # type: ignore[no-untyped-def]
     """Returns the same structure, with `number` of each measured number."""
-    new_choices = {
-        name: each._replace(
-            costs={
-                axis: cost._replace(
-                    forward=number(cost.forward), backward=number(cost.backward)
-                )
-                for axis, cost in each.costs.items()
-            }
-        )
-        for name, each in choices.items()
+    layers = {
+        name: {
+            axis: cost._replace(
+                forward=number(cost.forward),
+                backward=number(cost.backward),
+                weights_backward=number(cost.weights_backward),
+            )
+            for axis, cost in each.items()
+        }
+        for name, each in costs.layers.items()
     }
 
-    def network(old: Network) -> Network:
-        return Network(
-            {
-                kind: Line(number(line.fixed), number(line.per_byte))
-                for kind, line in old.lines.items()
-            }
-        )
+    def curve(old: Curve) -> Curve:
+        return Curve(old.sizes, tuple(map(number, old.times)))
 
-    new_machine = machine._replace(
+    def network(old: Network) -> Network:
+        return Network({kind: curve(each) for kind, each in old.curves.items()})
+
+    machine = costs.machine
+    machine = machine._replace(
         group=network(machine.group),
         workers=network(machine.workers),
         peers=network(machine.peers),
-        update_per_byte=number(machine.update_per_byte),
+        sums_share=number(machine.sums_share),
+        update=curve(machine.update),
+        overhead=number(machine.overhead),
         other_forward=number(machine.other_forward),
         other_backward=number(machine.other_backward),
     )
-    return new_choices, new_machine
+    return StepCosts(layers, machine)

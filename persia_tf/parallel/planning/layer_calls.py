@@ -15,10 +15,20 @@ from persia_tf.ops.recording import recording
 
 
 class LayerCall(NamedTuple):
-    """The first call of a layer: its arguments, with a `tf.TensorSpec` for a tensor."""
+    """The first call of a layer, with a `tf.TensorSpec` for a tensor.
+
+    Attributes:
+        args: The arguments.
+        kwargs: The arguments.
+        times: How often a step calls the layer.
+        is_first: Whether the inputs follow from the data alone, so that no gradients of
+            them are needed.
+    """
 
     args: Any
     kwargs: Any
+    times: int = 1
+    is_first: bool = False
 
     @property
     def examples(self) -> int | None:
@@ -45,8 +55,12 @@ def layer_calls(model: Any, layers: Sequence[Any], specs: Any) -> dict[int, Laye
     calls: dict[int, LayerCall] = {}
 
     def call(inputs: Any) -> None:
-        with recording(), without_gradients():
+        with recording() as recorder, without_gradients():
             model(inputs, training=True)
+        if recorder.lookups:
+            # Rows are constants here, but they are trained.
+            for key, each in calls.items():
+                calls[key] = each._replace(is_first=False)
 
     with contextlib.ExitStack() as replaced:
         for layer in layers:
@@ -64,7 +78,10 @@ def _recording_call(layer: Any, calls: dict[int, LayerCall]) -> Iterator[None]:
         if id(layer) not in calls:
             given = _first_by_place(call, args, kwargs)
             specs = tf.nest.map_structure(_spec_of, given)
-            calls[id(layer)] = LayerCall(*specs)
+            calls[id(layer)] = LayerCall(*specs, is_first=not _has_weights(given))
+        else:
+            first = calls[id(layer)]
+            calls[id(layer)] = first._replace(times=first.times + 1)
         return call(*args, **kwargs)
 
     layer.call = record
@@ -72,6 +89,21 @@ def _recording_call(layer: Any, calls: dict[int, LayerCall]) -> Iterator[None]:
         yield
     finally:
         del layer.__dict__["call"]
+
+
+def _has_weights(values: Any) -> bool:
+    """Returns whether tensors of a graph depend on variables."""
+    tensors = [each for each in tf.nest.flatten(values) if tf.is_tensor(each)]
+    waiting = [each.op for each in tensors if isinstance(each, tf.Tensor)]
+    seen = set(waiting)
+    while waiting:
+        inputs = waiting.pop().inputs
+        if any(each.dtype == tf.resource for each in inputs):
+            return True
+        new = {each.op for each in inputs} - seen
+        seen |= new
+        waiting += new
+    return False
 
 
 def _first_by_place(call: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:

@@ -7,28 +7,22 @@ from typing import Any
 
 from persia_tf.base import checks
 from persia_tf.parallel.divided_variable import stored
+from persia_tf.parallel.layer_plan import LayerPlan
 from persia_tf.parallel.layout import Layout, strategy_of_model
 from persia_tf.parallel.named_layers import splittable_layers
 from persia_tf.parallel.owned import OwnedBy
 from persia_tf.parallel.planning.agreement import agreed
-from persia_tf.parallel.planning.choices import WHOLE, Choices
-from persia_tf.parallel.planning.layer_calls import (
-    LayerCall,
-    input_specs,
-    layer_calls,
-)
+from persia_tf.parallel.planning.beside_sums import measured_share, share_of_bandwidth
+from persia_tf.parallel.planning.layer_calls import LayerCall, input_specs, layer_calls
 from persia_tf.parallel.planning.layer_costs import LayerCost, measured_cost
-from persia_tf.parallel.planning.network import Network
-from persia_tf.parallel.planning.timeline import (
-    Machine,
-    exchanged_bytes,
-    step_seconds,
-)
-from persia_tf.parallel.planning.whole_model import (
-    forward_and_backward,
-    update_seconds_per_byte,
-)
-from persia_tf.parallel.plans import LayerPlan, Plan, weight_shapes
+from persia_tf.parallel.planning.least import least
+from persia_tf.parallel.planning.network import Network, Transfer
+from persia_tf.parallel.planning.step_costs import WHOLE, StepCosts
+from persia_tf.parallel.planning.step_overhead import measured_overhead
+from persia_tf.parallel.planning.timeline import Machine
+from persia_tf.parallel.planning.timing import Timing
+from persia_tf.parallel.planning.whole_model import forward_and_backward, update_curve
+from persia_tf.parallel.plans import Plan, weight_shapes
 from persia_tf.parallel.splitting.splittable import splittable_of
 from persia_tf.parallel.tags import Tag, tag_of
 
@@ -140,50 +134,47 @@ class _Planner:
         self._own_batch = -(-batch_size // workers)
         self._specs = input_specs(model, inputs, self._own_batch)
         self._calls = layer_calls(model, list(self._layers.values()), self._specs)
+        self._layout = Layout(strategy)
+        self._timing = Timing(self._layout.workers)
 
     def plan(self, bandwidth: float | None) -> Plan:
         """Measures, chooses, and returns the plan."""
-        layout = Layout(self._strategy)
-        choices = {
-            name: self._choices(name, layer) for name, layer in self._layers.items()
-        }
-        machine = self._machine(layout, choices, bandwidth)
-        choices, machine = agreed(choices, machine, layout.workers)
-        order = self._order()
-        chosen = _least(choices, machine, order)
+        allowed = {name: self._allowed(name) for name in self._called()}
+        layers = {name: self._costs(name, axes) for name, axes in allowed.items()}
+        costs = StepCosts(layers, self._machine(layers, bandwidth))
+        costs = _scaled(agreed(costs, self._layout.workers))
+        chosen = least(costs, allowed)
         return Plan(
             batch_size=self._batch_size,
             workers=self._workers,
             group_size=self._group_size,
             layers=tuple(
-                self._layer_plan(name, choices[name].costs, chosen[name])
+                self._layer_plan(name, costs, chosen.get(name, WHOLE))
                 for name in self._layers
             ),
-            step_seconds=_predicted(choices, chosen, machine, order),
-            data_step_seconds=_predicted(
-                choices, dict.fromkeys(chosen, WHOLE), machine, order
-            ),
+            costs=costs,
         )
 
-    def _order(self) -> list[str]:
+    def _called(self) -> list[str]:
         """The layers that are called, in the order of their calls."""
         by_id = {id(layer): name for name, layer in self._layers.items()}
         return [by_id[each] for each in self._calls]
 
-    def _choices(self, name: str, layer: Any) -> Choices:
-        call = self._calls.get(id(layer))
-        if call is None:
-            return Choices({}, (WHOLE,))
-        axes = self._axes(layer, call)
+    def _allowed(self, name: str) -> tuple[str, ...]:
+        """Returns the axes along which a layer may be divided, or `WHOLE`."""
+        layer = self._layers[name]
+        axes = self._axes(layer, self._calls[id(layer)])
         wanted = tag_of(layer)
-        allowed = (WHOLE, *axes) if wanted is None else _tagged(name, wanted, axes)
-        costs = {
-            axis: measured_cost(
-                name, layer, call, axis or None, self._group_size, self._strategy
-            )
+        return (WHOLE, *axes) if wanted is None else _tagged(name, wanted, axes)
+
+    def _costs(self, name: str, allowed: Sequence[str]) -> dict[str, LayerCost]:
+        layer = self._layers[name]
+        given = (name, layer, self._calls[id(layer)])
+        then = (self._group_size, self._strategy, self._timing)
+        return {
+            axis: measured_cost(*given, axis or None, *then)
             for axis in dict.fromkeys((WHOLE, *allowed))
         }
-        return Choices(costs, allowed)
 
     def _axes(self, layer: Any, call: LayerCall) -> list[str]:
         splittable = splittable_of(layer)
@@ -200,45 +191,48 @@ class _Planner:
         ]
 
     def _machine(
-        self, layout: Layout, choices: Mapping[str, Choices], bandwidth: float | None
+        self, layers: Mapping[str, Mapping[str, LayerCost]], bandwidth: float | None
     ) -> Machine:
         forward, backward = forward_and_backward(
-            self._model, self._specs, self._strategy
+            self._model, self._specs, self._strategy, self._timing
         )
-        whole = [each.costs[WHOLE] for each in choices.values() if each.costs]
-        planned = sum(each.whole_bytes for each in whole)
+        whole = [each[WHOLE] for each in layers.values()]
         weights = [stored(each) for each in self._model.trainable_variables]
         total = sum(each.shape.num_elements() * each.dtype.size for each in weights)
-        networks = self._networks(layout, bandwidth)
+        networks = self._networks(bandwidth)
+        of_sum = networks[1].seconds(Transfer("sum", 0))
+        overhead = max(0.0, measured_overhead(self._strategy) - of_sum)
         return Machine(
             *networks,
-            update_seconds_per_byte(self._model.optimizer, self._strategy),
-            max(0.0, forward - sum(each.forward for each in whole)),
-            max(0.0, backward - sum(each.backward for each in whole)),
-            total - planned,
+            update=update_curve(self._model.optimizer, self._strategy, self._timing),
+            overhead=overhead,
+            other_forward=forward - sum(each.forward for each in whole),
+            other_backward=backward - sum(map(_backward, whole)),
+            other_bytes=total - sum(each.whole_bytes for each in whole),
         )
 
-    def _networks(self, layout: Layout, bandwidth: float | None) -> list[Network]:
+    def _networks(
+        self, bandwidth: float | None
+    ) -> tuple[Network, Network, Network, float]:
+        """Returns the networks of the group, of all and of peers, and `sums_share`."""
+        layout = self._layout
         if bandwidth is None:
-            return [
-                Network.measured(each)
-                for each in (layout.group, layout.workers, layout.peers)
-            ]
-        groups = self._workers // self._group_size
-        return [
+            group, workers, peers = _measured(layout)
+            return group, workers, peers, measured_share(layout.workers)
+        group, workers, peers = (
             Network.of_bandwidth(each, bandwidth)
-            for each in (self._group_size, self._workers, groups)
-        ]
+            for each in (
+                self._group_size,
+                self._workers,
+                self._workers // self._group_size,
+            )
+        )
+        return group, workers, peers, share_of_bandwidth(workers.curves["sum"])
 
-    def _layer_plan(
-        self, name: str, costs: Mapping[str, LayerCost], chosen: str
-    ) -> LayerPlan:
+    def _layer_plan(self, name: str, costs: StepCosts, chosen: str) -> LayerPlan:
         layer = self._layers[name]
         groups = self._workers // self._group_size
-        received = {
-            axis: exchanged_bytes(cost, self._workers, self._group_size, groups)
-            for axis, cost in costs.items()
-        }
+        received = costs.layer_bytes(name, self._workers, self._group_size, groups)
         call = self._calls.get(id(layer))
         return LayerPlan(
             name=name,
@@ -252,6 +246,49 @@ class _Planner:
             bytes=received.get(chosen, 0.0),
             divisions={axis: size for axis, size in received.items() if axis},
         )
+
+
+def _measured(layout: Layout) -> tuple[Network, Network, Network]:
+    """Measures the networks of the group, of all and of peers."""
+    workers = Network.measured(layout.workers)
+    peers = Network.measured(layout.peers)
+    is_one_group = layout.group.size == layout.workers.size
+    group = workers if is_one_group else Network.measured(layout.group)
+    return group, workers, peers
+
+
+def _backward(cost: LayerCost) -> float:
+    return cost.backward + cost.weights_backward
+
+
+def _scaled(costs: StepCosts) -> StepCosts:
+    """Makes layers take no more time together than the whole model.
+
+    A layer takes longer by itself than in a model if it is small.
+    """
+    machine = costs.machine
+    forward = sum(each[WHOLE].forward for each in costs.layers.values())
+    backward = sum(_backward(each[WHOLE]) for each in costs.layers.values())
+    forward_scale = 1 + min(0.0, machine.other_forward) / (forward or 1.0)
+    backward_scale = 1 + min(0.0, machine.other_backward) / (backward or 1.0)
+    layers = {
+        name: {
+            axis: cost._replace(
+                forward=cost.forward * forward_scale,
+                backward=cost.backward * backward_scale,
+                weights_backward=cost.weights_backward * backward_scale,
+            )
+            for axis, cost in each.items()
+        }
+        for name, each in costs.layers.items()
+    }
+    return StepCosts(
+        layers,
+        machine._replace(
+            other_forward=max(0.0, machine.other_forward),
+            other_backward=max(0.0, machine.other_backward),
+        ),
+    )
 
 
 def _tagged(name: str, wanted: Tag, axes: Sequence[str]) -> tuple[str, ...]:
@@ -268,36 +305,3 @@ def _tagged(name: str, wanted: Tag, axes: Sequence[str]) -> tuple[str, ...]:
             f"its input's first axis. Received: a layer that allows {list(axes)}"
         )
     return left
-
-
-def _predicted(
-    choices: Mapping[str, Choices],
-    chosen: Mapping[str, str],
-    machine: Machine,
-    order: Sequence[str],
-) -> float:
-    return step_seconds([choices[name].costs[chosen[name]] for name in order], machine)
-
-
-def _least(
-    choices: Mapping[str, Choices], machine: Machine, order: Sequence[str]
-) -> dict[str, str]:
-    """Chooses the placements with the least predicted time.
-
-    Improves one layer after the other, from the largest on, until none improves.
-    """
-    chosen = {name: each.allowed[0] for name, each in choices.items()}
-    largest_first = sorted(
-        order, key=lambda name: -choices[name].costs[WHOLE].whole_bytes
-    )
-    least = _predicted(choices, chosen, machine, order)
-    improves = True
-    while improves:
-        improves = False
-        for name in largest_first:
-            for axis in choices[name].allowed:
-                changed = {**chosen, name: axis}
-                seconds = _predicted(choices, changed, machine, order)
-                if seconds < least:
-                    chosen, least, improves = changed, seconds, True
-    return chosen
