@@ -23,18 +23,11 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
+from hierarchical_runs import run
 from hierarchical_worker import MODELS, WAYS
-from limited_network import Machine, limited_network
-
-_WORKER = Path(__file__).absolute().parent / "hierarchical_worker.py"
-_PORT = 7000
-_RUN_SECONDS = 600
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -64,11 +57,11 @@ def main() -> None:
     predicted: list[float] = []
     for turn in range(arguments.turns):
         for way in arguments.ways:
-            said = run(way, arguments)
+            [said] = run(way, arguments)
             seconds[way].append(statistics.median(said["seconds"]))
             if way == "planned":
                 predicted.append(said["predicted"])
-                print(said["plan"], file=sys.stderr, flush=True)
+                print(said["table"], file=sys.stderr, flush=True)
             print(
                 f"turn {turn + 1}: {way}: {seconds[way][-1] * 1e3:.1f} ms per step",
                 file=sys.stderr,
@@ -107,47 +100,6 @@ def figures_of(
             a / b for a, b in zip(predicted, seconds["planned"])
         )
     return figures
-
-
-def run(way: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Trains in one way; returns what the first worker measured."""
-    with limited_network(arguments.workers, arguments.mbit * 10**6) as machines:
-        workers = [
-            start(way, index, machines, arguments) for index in range(len(machines))
-        ]
-        try:
-            outputs = [worker.communicate(timeout=_RUN_SECONDS) for worker in workers]
-        finally:
-            for worker in workers:
-                worker.kill()
-                worker.wait()
-    for worker, (_, errors) in zip(workers, outputs):
-        if worker.returncode:
-            raise SystemExit(f"a worker ended with {worker.returncode}: {errors}")
-    return json.loads(outputs[0][0].splitlines()[-1])
-
-
-def start(
-    way: str, index: int, machines: Sequence[Machine], arguments: argparse.Namespace
-) -> subprocess.Popen[str]:
-    addresses = [f"{machine.address}:{_PORT}" for machine in machines]
-    config = {
-        "cluster": {"worker": addresses},
-        "task": {"type": "worker", "index": index},
-    }
-    core = index % (os.cpu_count() or 1)
-    command = ["taskset", "-c", str(core), sys.executable, str(_WORKER), "--way", way]
-    for name in ("model", "width", "batch", "optimizer", "steps"):
-        command += [f"--{name}", str(getattr(arguments, name))]
-    if arguments.group_size:
-        command += ["--group-size", str(arguments.group_size)]
-    return subprocess.Popen(
-        machines[index].command(*command),
-        env={**os.environ, "TF_CONFIG": json.dumps(config)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 if __name__ == "__main__":

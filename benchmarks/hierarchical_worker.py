@@ -1,7 +1,7 @@
-"""One worker of hierarchical_bench.py: trains a model on random data.
+"""One worker of hierarchical_runs.py: trains a model on random data.
 
 TF_CONFIG names the workers. The last line is one JSON object with the seconds of each
-step, without the first ones.
+step, without the first ones, for each plan.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ MODELS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def train(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Trains; returns what this worker measured."""
+def train(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Trains; returns what this worker measured, for each plan."""
     import tensorflow as tf
 
     import persia_tf as ptf
@@ -81,17 +81,14 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
         model = MODELS[arguments.model](keras, arguments.width)
         model.compile(arguments.optimizer, "mse")
         if arguments.way == "plain":
-            return {"seconds": step_seconds(model, data)}
+            return [{"seconds": step_seconds(model, data)}]
         plan = ptf.parallel.plan(model, examples)
         plans = {
             "planned": lambda: [plan],
             "whole": lambda: [whole_of(plan)],
             "many": lambda: many_of(plan, arguments.plans),
         }
-        return {
-            "plans": [measured(model, data, each) for each in plans[arguments.way]()],
-            "group": plan.group_size,
-        }
+        return [measured(model, data, each) for each in plans[arguments.way]()]
 
 
 def strategy_of(arguments: argparse.Namespace) -> Any:
@@ -135,7 +132,6 @@ def measured(model: Any, data: Any, plan: Any) -> dict[str, Any]:
         "predicted": plan.step_seconds,
         "axes": axes_of(plan),
         "table": str(plan),
-        "costs": plan.costs.to_json(),
     }
 
 
@@ -181,7 +177,7 @@ def main() -> None:
     add("--plans", type=int, default=2, help="how many, with --way many")
     arguments = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    print(json.dumps(train(arguments)), flush=True)
+    print(json.dumps({"runs": train(arguments)}), flush=True)
     os._exit(0)  # Without waiting for the other workers' servers.
 
 
