@@ -41,7 +41,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--batch", type=int, default=64, help="examples per worker (%(default)s)")
     add("--optimizer", default="adam", help="(%(default)s)")
     add("--plans", type=int, default=8, help="of each model (%(default)s)")
-    add("--steps", type=int, default=15, help="of each plan (%(default)s)")
+    add("--steps", type=int, default=40, help="of each plan (%(default)s)")
     add("--quick", action="store_true", help="only a smoke test")
     arguments = parser.parse_args()
     if arguments.quick:

@@ -17,10 +17,10 @@ KINDS = ("gather", "exchange", "sum")
 
 # Exchanges of these sizes are measured, so many in a row, so many times.
 _PROBES = {
-    4 << 10: (8, 7),
-    64 << 10: (8, 7),
-    256 << 10: (6, 5),
-    1 << 20: (3, 4),
+    4 << 10: (16, 21),
+    64 << 10: (16, 15),
+    256 << 10: (8, 9),
+    1 << 20: (3, 5),
     4 << 20: (2, 2),
 }
 _LARGEST = max(_PROBES)

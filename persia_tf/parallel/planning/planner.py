@@ -201,11 +201,11 @@ class _Planner:
         total = sum(each.shape.num_elements() * each.dtype.size for each in weights)
         networks = self._networks(bandwidth)
         of_sum = networks[1].seconds(Transfer("sum", 0))
-        overhead = max(0.0, measured_overhead(self._strategy) - of_sum)
+        overhead = measured_overhead(self._strategy, self._specs) - of_sum
         return Machine(
             *networks,
             update=update_curve(self._model.optimizer, self._strategy, self._timing),
-            overhead=overhead,
+            overhead=max(0.0, overhead),
             other_forward=forward - sum(each.forward for each in whole),
             other_backward=backward - sum(map(_backward, whole)),
             other_bytes=total - sum(each.whole_bytes for each in whole),

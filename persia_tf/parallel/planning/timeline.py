@@ -3,8 +3,8 @@
 A worker computes one layer after the other, forward and then backward. An exchange of a
 divided layer must end before the next layer is computed. The sum of a bucket of
 gradients starts when the gradients are there, while earlier layers are computed. Sums
-run one after the other, and share the network with the exchanges. They also take a
-share of the processor. Once a bucket is summed, its weights are updated, while the
+run one after the other, and share the network with the exchanges, and the processor
+with the computation. Once a bucket is summed, its weights are updated, while the
 computation waits for an exchange, or at the end.
 """
 
@@ -26,7 +26,8 @@ class Machine(NamedTuple):
         group: The network within a group.
         workers: The network between all workers.
         peers: The network between the members of all groups that have the same parts.
-        sums_share: The share of the processor that sums take while they run.
+        sums_share: By which share of the time of sums the computation beside them takes
+            longer.
         update: Seconds to update weights, by the bytes of all.
         overhead: Seconds that each step takes beside the model and its gradients.
         other_forward: Seconds to compute everything but the layers of the plan.
@@ -106,19 +107,21 @@ class _Step:
     """The time of a step, from one event to the next.
 
     Args:
-        sums_share: The share of the processor that sums take while they run.
+        sums_share: By which share of the time of sums the computation beside them takes
+            longer.
     """
 
     def __init__(self, sums_share: float) -> None:
         self._now = 0.0
-        self._speed = 1.0 - sums_share
+        # Of the computation, and of sums, while both run.
+        self._speed = 1.0 / (1.0 + sums_share)
         # The seconds that each sum will take, and those of the update after it.
         self._sums: deque[tuple[float, float]] = deque()
         self._due = 0.0
 
     def compute(self, seconds: float) -> None:
-        """Computes for some time: longer while sums run."""
-        self._run(seconds, self._speed, 1.0)
+        """Computes for some time: longer while sums run, as do these."""
+        self._run(seconds, self._speed, self._speed)
 
     def exchange(self, seconds: float) -> None:
         """Exchanges something for some time: twice as long while sums run.

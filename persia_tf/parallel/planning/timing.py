@@ -13,7 +13,7 @@ from persia_tf.parallel.members import Members
 
 # Calls go on until both are reached.
 _LEAST_CALLS = 5
-_LEAST_SECONDS = 0.05
+_LEAST_SECONDS = 0.1
 
 
 class Timing:
