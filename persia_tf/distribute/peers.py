@@ -67,8 +67,8 @@ class Peers:
     def _report(self, lost: str | None) -> str:
         states = self._states()
         if lost in states:
-            again = "TensorFlow has lost the connection to it, but it answers again"
-            states = {lost: states.pop(lost) or again, **states}
+            alive = "an exchange with it has failed, but its process answers"
+            states = {lost: states.pop(lost) or alive, **states}
         failed = [
             f"{name} ({self._workers[name]}): {state}"
             for name, state in states.items()

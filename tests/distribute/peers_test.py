@@ -86,7 +86,7 @@ def test_an_address_that_is_none():
 def test_all_answer(alive):
     assert "all answer" in Peers({"worker 1": alive}).report("")
     report = Peers({"worker 1": alive}).report(lost(1))
-    assert f"worker 1 ({alive}): TensorFlow has lost the connection" in report
+    assert f"worker 1 ({alive}): an exchange with it has failed" in report
 
 
 def test_the_first_error_is_told_first(ended):
