@@ -89,7 +89,6 @@ class Look(keras.callbacks.Callback):
 
 
 epochs, stop, look = [], Stop(), Look()
-path = os.path.join(FOLDER, f"{INDEX}.weights.h5")
 
 
 def train(model, *others):
@@ -101,6 +100,7 @@ def train(model, *others):
 with strategy.scope():
     model = make_model()
     divide(model, wide="columns", narrow="rows")
+    path = os.path.join(FOLDER, f"{INDEX}.weights.h5")
     saving = keras.callbacks.ModelCheckpoint(path, save_weights_only=True)
     try:
         train(model, saving, stop)
@@ -110,7 +110,8 @@ with strategy.scope():
     divide(other, wide="rows")
     train(other, look)
     alone = make_model()
-    alone.load_weights(path)
+    # With tf_keras, only the first worker keeps its file.
+    alone.load_weights(os.path.join(FOLDER, "0.weights.h5"))
 say(
     epochs=epochs,
     resumed=close(look.first, stop.last),
