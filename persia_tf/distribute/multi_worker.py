@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3
 from persia_tf.distribute import keras3_reduce
+from persia_tf.distribute.named_failures import name_failed_workers
+from persia_tf.distribute.peers import Peers
 from persia_tf.distribute.watchdog import Watchdog
 
 _TIMEOUT_SECONDS = 300.0
@@ -23,8 +25,8 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
       workers would wait forever for the shards to join.
     - `fit`, `evaluate` and `predict` work under Keras 3 too
       (https://github.com/keras-team/keras/issues/20585).
-    - A worker that has lost a peer raises an error, by default after five minutes. With
-      TensorFlow's strategy, the worker would wait forever.
+    - A worker that has lost a peer raises an error that names the peer, by default
+      after five minutes at most. With TensorFlow's strategy, it may wait forever.
 
     Call `fit` and `evaluate` within `scope()`: outside of it, Keras 3 reports each
     worker's own metrics instead of the metrics over all workers.
@@ -69,8 +71,10 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         options, self._timeout_seconds = _without_timeout(communication_options)
         super().__init__(cluster_resolver, options)
         self._watchdog: Watchdog | None = None
+        peers = Peers.of(cluster_resolver)
+        name_failed_workers(peers)
         if self.num_replicas_in_sync > 1 and self._timeout_seconds:
-            self._watchdog = Watchdog(self, self._timeout_seconds)
+            self._watchdog = Watchdog(self, self._timeout_seconds, peers)
 
     @property
     def timeout_seconds(self) -> float:

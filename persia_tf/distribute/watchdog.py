@@ -19,6 +19,8 @@ import tensorflow as tf
 from absl import logging
 from tensorflow.python.eager import context
 
+from persia_tf.distribute.peers import Peers
+
 # A thread that runs operations, or a function, is in a function of this module.
 _RUNNING = "tensorflow/python/eager/execute.py"
 _MOST_INTERVAL_SECONDS = 5.0
@@ -33,10 +35,11 @@ class Watchdog:
     Args:
         strategy: TensorFlow's strategy of several workers.
         timeout_seconds: How long a step may wait for other workers.
+        peers: The other workers.
     """
 
     def __init__(
-        self, strategy: tf.distribute.Strategy, timeout_seconds: float
+        self, strategy: tf.distribute.Strategy, timeout_seconds: float, peers: Peers
     ) -> None:
         with tf.init_scope(), tf.device("CPU:0"):
             self._ended = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -46,7 +49,7 @@ class Watchdog:
                 setattr(launcher, name, _noting(getattr(launcher, name), self))
         observer = threading.Thread(
             target=_observe,
-            args=(weakref.ref(self), timeout_seconds),
+            args=(weakref.ref(self), timeout_seconds, peers),
             name="persia-watchdog",
             daemon=True,
         )
@@ -92,7 +95,9 @@ def _launchers_of(strategy: tf.distribute.Strategy) -> list[Any]:
     ]
 
 
-def _observe(watchdog: weakref.ref[Watchdog], timeout_seconds: float) -> None:
+def _observe(
+    watchdog: weakref.ref[Watchdog], timeout_seconds: float, peers: Peers
+) -> None:
     interval = min(timeout_seconds / 10, _MOST_INTERVAL_SECONDS)
     ended, since = -1, time.monotonic()
     while (observed := watchdog()) is not None:
@@ -101,7 +106,7 @@ def _observe(watchdog: weakref.ref[Watchdog], timeout_seconds: float) -> None:
         if now != ended or not _is_running():
             ended, since = now, time.monotonic()
         elif time.monotonic() - since > timeout_seconds:
-            _abort(timeout_seconds)
+            _abort(timeout_seconds, peers)
             return
         time.sleep(interval)
 
@@ -116,12 +121,14 @@ def _is_running() -> bool:
     )
 
 
-def _abort(timeout_seconds: float) -> None:
+def _abort(timeout_seconds: float, peers: Peers) -> None:
     message = (
         f"Collective operations have waited for other workers for {timeout_seconds:g} s"
         " (timeout_seconds of tf.distribute.experimental.CommunicationOptions): a "
         "worker has stopped taking part in steps, or is slow in its data or its first "
-        "trace. See the logs of the other workers"
+        "trace, or workers have inputs of different shapes. "
     )
+    # Asked before the others learn of it, and may end because of it.
+    message += peers.report(message)
     logging.error("%s", message)
     context.context().abort_collective_ops(tf.errors.DEADLINE_EXCEEDED, message)

@@ -17,7 +17,8 @@ from persia_tf.parallel.divided_layer import DividedLayer
 from persia_tf.parallel.divided_variable import DividedVariable, stored
 from persia_tf.parallel.gradients import GradientSum
 from persia_tf.parallel.layout import Layout
-from persia_tf.parallel.limits import check_layers, check_optimizer
+from persia_tf.parallel.limits import check_layers, check_optimizer, check_scaling
+from persia_tf.parallel.loss_scaling import agree_on_steps
 from persia_tf.parallel.slots import slots_of
 
 # Methods of a model that read or write whole weights.
@@ -32,15 +33,14 @@ def whole(model: Any) -> contextlib.AbstractContextManager[None]:
     """Joins the divided layers of a model for the time of a `with` block.
 
     Within it, the model is as it would be without a plan, and so is its optimizer: use
-    it to read or save them by other means than the methods of the model. All workers
-    must enter and leave it.
+    it to read or save them by other means than the methods of the model and
+    `tf.train.Checkpoint`. All workers must enter and leave it.
 
     Example:
 
     ```python
     with ptf.parallel.whole(model):
-        checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-        path = checkpoint.save(prefix)
+        kernel = model.get_layer("wide_0").kernel.numpy()
     ```
 
     Args:
@@ -146,6 +146,8 @@ class AppliedPlan:
     def _follow_optimizer(self) -> None:
         """Divides the compiled optimizer's variables too. The model must be whole."""
         optimizer = self._model.optimizer
+        encoded = any(layer.is_encoded for layer in self._layers)
+        check_scaling(optimizer, encoded or self._encoding is not None)
         if self._layers:
             check_optimizer(optimizer)
             self._slots = self._divided_slots()
@@ -155,7 +157,10 @@ class AppliedPlan:
             self._layout.peers,
             self._encoding,
         )
-        self._uninstall = self._summing.install(optimizer)
+        undo = contextlib.ExitStack()
+        undo.callback(self._summing.install(optimizer))
+        undo.callback(agree_on_steps(optimizer, self._layout.workers))
+        self._uninstall = undo.close
 
     def _compile(self, *args: Any, **kwargs: Any) -> None:
         with self.whole():

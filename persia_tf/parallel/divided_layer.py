@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.layers.training_mode import is_training
+from persia_tf.parallel.checked import checked
 from persia_tf.parallel.compression.activations import (
     ActivationCodec,
     activation_codec,
@@ -15,6 +16,7 @@ from persia_tf.parallel.compression.activations import (
 from persia_tf.parallel.compression.encodings import Encoding
 from persia_tf.parallel.divided_variable import DividedVariable
 from persia_tf.parallel.exchange import Exchange
+from persia_tf.parallel.first_tensor import first_tensor
 from persia_tf.parallel.members import Members
 from persia_tf.parallel.regularization import RegularizationLoss
 from persia_tf.parallel.splitting.splittable import Splittable
@@ -60,6 +62,11 @@ class DividedLayer:
             name, layer, [each.variable for each in self.variables], members.size
         )
 
+    @property
+    def is_encoded(self) -> bool:
+        """Whether activations are encoded in training."""
+        return self._encoding is not None
+
     def install(self) -> None:
         """Makes the layer compute its part. Its variables must be divided."""
         self.layer.call = self._call
@@ -75,14 +82,7 @@ class DividedLayer:
         return self._splittable.call(self.layer, self._axis, exchange, *args, **kwargs)
 
     def _exchange(self, args: Any, kwargs: Any) -> Exchange:
-        # Not the first by name: a mask may have an axis of size 1 for all examples.
-        bound = self._signature.bind(*args, **kwargs)
-        first = next(
-            each
-            for each in tf.nest.flatten(list(bound.arguments.values()))
-            if isinstance(each, tf.Tensor) or hasattr(each, "shape")
-        )
-        rows = tf.shape(first)[0]
+        rows = tf.shape(first_tensor(self._signature, args, kwargs))[0]
         if not is_training(kwargs.get("training")):
             capacity = self._members.maximum(rows, f"{self.name}/rows")
             return Exchange(self._members, self.name, rows, capacity)
@@ -107,16 +107,9 @@ class DividedLayer:
         }
 
     def _checked(self, rows: tf.Tensor) -> tf.Tensor:
-        check = tf.debugging.Assert(
-            rows <= self._capacity,
-            [
-                f"the plan allows {self._capacity} examples on each worker at the "
-                f"layer {self.name}: make the plan with the `batch_size` of training, "
-                "that of all workers together. Received examples:",
-                rows,
-            ],
+        message = (
+            f"the plan allows {self._capacity} examples on each worker at the layer "
+            f"{self.name}: make the plan with the `batch_size` of training, that of "
+            "all workers together. Received examples:"
         )
-        if check is None:
-            return rows
-        with tf.control_dependencies([check]):
-            return tf.identity(rows)
+        return checked(rows, rows <= self._capacity, [message, rows])

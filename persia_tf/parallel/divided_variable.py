@@ -20,6 +20,7 @@ import tensorflow as tf
 from persia_tf._keras import IS_KERAS_3
 from persia_tf.parallel.members import Members
 from persia_tf.parallel.owned import OwnedBy
+from persia_tf.parallel.whole_in_files import write_as_is, write_whole
 
 
 def stored(variable: Any) -> Any:
@@ -52,12 +53,13 @@ class DividedVariable:
         """Keeps this member's part of the whole value only. Not collective."""
         whole = np.asarray(self._storage().numpy())
         self._whole_shape = whole.shape
-        part = self._part_of(whole)
+        part = self._part_of(tf.convert_to_tensor(whole))
         if self._part is None:
             self._part = self._new_storage(part)
         else:
             self._part.assign(part)
         self._store_in(self._part)
+        write_whole(self.variable, self._part, self.whole_value, self._restore)
         self.is_whole = False
 
     @contextlib.contextmanager
@@ -69,29 +71,39 @@ class DividedVariable:
             yield
         finally:
             self._store_in(whole)
+            write_as_is(self.variable)
             self._part, self.is_whole = part, True
 
     def join(self) -> None:
         """Gathers the parts of all members. Collective."""
         whole = self.whole_value()
         self._store_in(self._new_storage(whole))
+        write_as_is(self.variable)
         self.is_whole = True
 
     def whole_value(self) -> np.ndarray:
         """Returns the whole value. Collective, unless the variable is whole."""
-        value = self._storage().numpy()
-        if self.is_whole:
-            return value
-        if isinstance(self.axis, OwnedBy):
-            return self._of_owner(value)
-        first = np.moveaxis(value, self.axis, 0)
-        return np.moveaxis(self._collective("gather", first), 0, self.axis)
+        # TensorFlow may build a function when it writes a checkpoint.
+        with tf.init_scope():
+            value = self._storage().numpy()
+            if self.is_whole:
+                return value
+            if isinstance(self.axis, OwnedBy):
+                return self._of_owner(value)
+            first = np.moveaxis(value, self.axis, 0)
+            return np.moveaxis(self._collective("gather", first), 0, self.axis)
 
-    def _part_of(self, whole: np.ndarray) -> np.ndarray:
+    def _restore(self, whole: tf.Tensor) -> Any:
+        """Keeps this member's part of a whole value. Not collective."""
+        part = self._part_of(tf.ensure_shape(whole, self._whole_shape))
+        return self._storage().assign(part, read_value=False)
+
+    def _part_of(self, whole: tf.Tensor) -> tf.Tensor:
         size, rank = self.members.size, self.members.rank
         if not isinstance(self.axis, OwnedBy):
-            return np.split(whole, size, self.axis)[rank]
-        return whole if self.axis.rank(size) == rank else whole.reshape(-1)[:0]
+            return tf.split(whole, size, self.axis)[rank]
+        is_own = self.axis.rank(size) == rank
+        return whole if is_own else tf.reshape(whole, [-1])[:0]
 
     def _of_owner(self, value: np.ndarray) -> np.ndarray:
         """Returns the value of the member that has it. The others add zeros."""
@@ -99,16 +111,14 @@ class DividedVariable:
         return self._collective("sum", summand)
 
     def _collective(self, operation: str, value: np.ndarray) -> np.ndarray:
-        with tf.init_scope():
-            name = f"whole/{stored(self.variable).name}"
-            return getattr(self.members, operation)(
-                tf.convert_to_tensor(value), name
-            ).numpy()
+        name = f"whole/{stored(self.variable).name}"
+        exchange = getattr(self.members, operation)
+        return exchange(tf.convert_to_tensor(value), name).numpy()
 
     def _storage(self) -> Any:
         return stored(self.variable)._values[0]
 
-    def _new_storage(self, value: np.ndarray) -> Any:
+    def _new_storage(self, value: Any) -> Any:
         old = self._storage()
         with tf.init_scope(), tf.device(old.device):
             new = type(old)(

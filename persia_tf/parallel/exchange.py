@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from persia_tf.parallel.checked import checked
 from persia_tf.parallel.compression.activations import ActivationCodec
 from persia_tf.parallel.compression.crossing import exchanged, gathered
 from persia_tf.parallel.members import Members
@@ -26,7 +27,8 @@ class Exchange:
 
     Members may have different numbers of examples. What they exchange has `capacity`
     examples each; the examples beyond a member's own are zeros, so they contribute
-    nothing to gradients.
+    nothing to gradients. The sizes of other axes must be equal on all members. Where
+    the graph does not know them, `gather` and `to_columns` compare them.
 
     Args:
         members: The workers of the group.
@@ -77,7 +79,7 @@ class Exchange:
         Returns:
             `(g * b, ...)`.
         """
-        return self._gathered(self._padded(x))
+        return self._gathered(self._padded(self._alike(x)))
 
     def sum_rows(self, x: tf.Tensor) -> tf.Tensor:
         """Adds up what the members computed, each for the examples of all members.
@@ -112,7 +114,7 @@ class Exchange:
         Returns:
             `(g * b, ..., c / g, ...)`.
         """
-        return self._split(self._padded(x), _from_the_left(x, axis))
+        return self._split(self._padded(self._alike(x)), _from_the_left(x, axis))
 
     def _gathered(self, x: tf.Tensor) -> tf.Tensor:
         name = f"{self._name}/gather"
@@ -173,6 +175,25 @@ class Exchange:
 
     def _by_member(self, x: tf.Tensor) -> tf.Tensor:
         return _divided(x, 0, self.size)
+
+    def _alike(self, x: tf.Tensor) -> tf.Tensor:
+        """Fails on all members if they have examples of different sizes.
+
+        Otherwise their exchanges would wait for each other.
+        """
+        if x.shape[1:].is_fully_defined():
+            return x
+        own = tf.shape(x)[1:]
+        extremes = tf.concat([own, -own], axis=0)
+        extremes = self._members.maximum(extremes, f"{self._name}/sizes")
+        greatest, least = tf.unstack(tf.reshape(extremes, [2, -1]) * [[1], [-1]])
+        message = (
+            f"the layer {self._name} is divided, so in a step all workers of a group "
+            "must have examples of the same sizes, for example sequences padded to the "
+            "same length. Received examples of the sizes:"
+        )
+        told = [message, own, "with the least and greatest sizes:", least, greatest]
+        return checked(x, tf.reduce_all(greatest == least), told)
 
     def _padded(self, x: tf.Tensor) -> tf.Tensor:
         if self._rows is self._capacity:

@@ -7,6 +7,7 @@ from typing import Any
 
 from persia_tf._keras import keras
 from persia_tf.parallel.divided_layer import DividedLayer
+from persia_tf.parallel.gradients import inner_optimizer
 
 # Each number of a weight is updated by itself, so a part is updated as in the whole.
 _OPTIMIZERS = "SGD RMSprop Adam AdamW Adadelta Adagrad Adamax Nadam Ftrl Lion".split()
@@ -16,8 +17,10 @@ def check_optimizer(optimizer: Any) -> None:
     """Raises ValueError if an optimizer cannot update parts of weights.
 
     Args:
-        optimizer: The compiled optimizer of a model with divided layers.
+        optimizer: The compiled optimizer of a model with divided layers, which may be
+            in a loss scaler.
     """
+    optimizer = inner_optimizer(optimizer)
     name = type(optimizer).__name__
     known = (getattr(keras.optimizers, each, None) for each in _OPTIMIZERS)
     if not any(type(optimizer) is each for each in known):
@@ -33,6 +36,29 @@ def check_optimizer(optimizer: Any) -> None:
                 " or a plan without divided layers. Received: an optimizer with "
                 f"{option}={getattr(optimizer, option)}"
             )
+
+
+def check_scaling(optimizer: Any, encoded: bool) -> None:
+    """Raises ValueError if a loss scaler would not work with a plan.
+
+    Args:
+        optimizer: The compiled optimizer of the model, which may be a loss scaler.
+        encoded: Whether the plan encodes gradients or activations.
+    """
+    if inner_optimizer(optimizer) is optimizer:
+        return
+    if not isinstance(optimizer, keras.mixed_precision.LossScaleOptimizer):
+        raise ValueError(
+            "an optimizer may be wrapped by keras.mixed_precision.LossScaleOptimizer "
+            f"only if a plan is applied. Received: {type(optimizer).__name__}"
+        )
+    if encoded:
+        raise ValueError(
+            "a plan that encodes gradients or activations needs an optimizer without "
+            "loss scaling, since errors of gradients that are not finite would be "
+            "added to later ones: use the policy mixed_bfloat16, or a plan without "
+            f"`encode`. Received: an optimizer {type(optimizer).__name__}"
+        )
 
 
 def check_layers(layers: Sequence[DividedLayer]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 import weakref
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -67,8 +68,7 @@ class Members:
         """
         if self.size == 1:
             return value
-        keys = self._keys(value, name)
-        return self._noted(tf.raw_ops.CollectiveGatherV2(input=value, **keys))
+        return self._moved(tf.raw_ops.CollectiveGatherV2, value, name)
 
     def exchange(self, value: tf.Tensor, name: str) -> tf.Tensor:
         """Sends one slice to each member, and returns the slices received.
@@ -83,8 +83,7 @@ class Members:
         """
         if self.size == 1:
             return value
-        keys = self._keys(value, name)
-        return self._noted(tf.raw_ops.CollectiveAllToAllV2(input=value, **keys))
+        return self._moved(tf.raw_ops.CollectiveAllToAllV2, value, name)
 
     def sum(self, value: tf.Tensor, name: str) -> tf.Tensor:
         """Returns the sum of the members' values.
@@ -98,6 +97,15 @@ class Members:
     def maximum(self, value: tf.Tensor, name: str) -> tf.Tensor:
         """Returns the greatest of the members' values, as `sum` does the sum."""
         return self._reduce(value, name, "Max")
+
+    def _moved(
+        self, operation: Callable[..., tf.Tensor], value: tf.Tensor, name: str
+    ) -> tf.Tensor:
+        # Collectives that only move numbers know no bfloat16, but the same bits.
+        is_unknown = value.dtype == tf.bfloat16
+        known = tf.bitcast(value, tf.float16) if is_unknown else value
+        result = self._noted(operation(input=known, **self._keys(known, name)))
+        return tf.bitcast(result, value.dtype) if is_unknown else result
 
     def _reduce(self, value: tf.Tensor, name: str, operation: str) -> tf.Tensor:
         if self.size == 1:

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import keras
+from persia_tf.parallel.divided_variable import stored
 
 
 class RegularizationLoss:
@@ -53,7 +54,9 @@ class RegularizationLoss:
             return
         self._last_graph = weakref.ref(graph)
         for weight, regularizer in self._terms:
-            self._layer.add_loss(self._factor * regularizer(weight))
+            # Not in the type in which the layer computes, but as Keras does.
+            value = tf.convert_to_tensor(stored(weight))
+            self._layer.add_loss(self._factor * regularizer(value))
 
 
 def _regularizer_of(layer: Any, weight: Any) -> Any:

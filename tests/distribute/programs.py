@@ -93,3 +93,38 @@ def make_model(staleness=4, table="t", **options):
     model.compile("sgd", "binary_crossentropy", metrics=metrics, **options)
     return model
 """
+
+
+# A callback with which a worker fails after some steps, and how the others tell it.
+FAILING = """
+import pathlib
+import signal
+
+
+class Fail(keras.callbacks.Callback):
+    # Between steps the other workers go on, to their next exchange.
+    def on_train_batch_end(self, batch, logs=None):
+        if INDEX == FAILING and batch == 2:
+            pathlib.Path("failed").write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGNAL)
+
+
+def tell(error):
+    address = CONFIG["cluster"]["worker"][FAILING]
+    say(raised=str(error), failed=f"worker FAILING ({address})")
+    if "SIGNAL" == "SIGSTOP":
+        os.kill(int(pathlib.Path("failed").read_text()), signal.SIGKILL)
+    os._exit(0)  # TensorFlow would wait for the worker that failed.
+"""
+
+
+def failing(worker: int, by: str) -> str:
+    """Returns Python for a program in which one worker fails in `fit`.
+
+    It gives the callback `Fail`, and `tell`, which reports what another worker raised.
+
+    Args:
+        worker: The index of the worker that fails.
+        by: The name of the signal.
+    """
+    return FAILING.replace("FAILING", str(worker)).replace("SIGNAL", by)

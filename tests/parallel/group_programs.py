@@ -59,6 +59,23 @@ def divide(model, **axes):
     return ptf.parallel.plan(model, batch_size=24).apply(model)
 """
 
+# Functions that compare the whole state of models.
+STATE = """
+def state(model):
+    with ptf.parallel.whole(model):
+        variables = model.optimizer.variables
+        variables = variables() if callable(variables) else variables
+        return listed(model.get_weights()) + listed(each.numpy() for each in variables)
+
+
+def close(found, expected, strict=True):
+    return all(
+        np.abs(np.subtract(a, b)).max() <= 2e-6 * max(1e-3, np.abs(b).max())
+        for a, b in zip(found, expected, strict=strict)
+        if np.size(b)
+    )
+"""
+
 
 def preamble(group_size: int | None = None, timeout: int = 120) -> str:
     """Returns Python that makes a strategy, data, and functions for models.

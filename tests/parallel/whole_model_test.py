@@ -2,24 +2,9 @@
 
 import numpy as np
 import pytest
-from group_programs import preamble
+from group_programs import STATE, preamble
 
 MOVE = """
-def state(model):
-    with ptf.parallel.whole(model):
-        variables = model.optimizer.variables
-        variables = variables() if callable(variables) else variables
-        return listed(model.get_weights()) + listed(each.numpy() for each in variables)
-
-
-def close(found, expected):
-    return all(
-        np.abs(np.subtract(a, b)).max() <= 2e-6 * max(1e-3, np.abs(b).max())
-        for a, b in zip(found, expected, strict=True)
-        if np.size(b)
-    )
-
-
 path = os.path.join(FOLDER, f"whole_{INDEX}.weights.h5")
 with strategy.scope():
     model = make_model()
@@ -64,7 +49,7 @@ say(
 
 
 def test_saved_under_one_plan_and_loaded_under_another(run_workers, tmp_path):
-    program = preamble() + MOVE.replace("FOLDER", repr(str(tmp_path)))
+    program = preamble() + STATE + MOVE.replace("FOLDER", repr(str(tmp_path)))
     for ended in run_workers(program):
         result = ended.result()
         assert result.pop("shapes") == [[12, 8], [8]]

@@ -22,6 +22,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf.parallel.checked import checked
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.splitting.plain import is_plain
 from persia_tf.parallel.splitting.splittable import Splittable, register
@@ -67,9 +68,7 @@ def _ids(layer: Any, ids: Any) -> tf.Tensor:
 def _checked(layer: Any, ids: tf.Tensor) -> tf.Tensor:
     inside = tf.reduce_all((ids >= 0) & (ids < layer.input_dim))
     message = f"ids of the layer '{layer.name}' must be less than {layer.input_dim}"
-    check = tf.debugging.Assert(inside, [f"{message}. Received:", ids])
-    with tf.control_dependencies([] if check is None else [check]):
-        return tf.identity(ids)
+    return checked(ids, inside, [f"{message}. Received:", ids])
 
 
 def _own_vectors(part: tf.Tensor, ids: tf.Tensor, rank: int) -> tf.Tensor:
