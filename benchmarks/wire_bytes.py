@@ -1,16 +1,18 @@
-"""How many bytes a looked-up and updated row takes on the wire, by dtype and dim.
+"""How many bytes a looked-up and updated row takes on the wire, by dtype, dim and ids.
 
     python benchmarks/wire_bytes.py
 
 Trains all ids of a table for some steps, and divides the bytes that the program sent
-and received, with ids and headers, by the number of rows. The last line is one JSON
-object.
+and received, with ids and headers, by the number of rows. Ids are drawn from 2**16 and
+2**32 numbers, as dense ids are, and from 2**62, as 64-bit hashes are. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import secrets
 from typing import Any
 
@@ -26,7 +28,11 @@ def main() -> None:
     arguments = parse_arguments()
     with running_shards(arguments.shards) as shards:
         addresses = [shard.address for shard in shards]
-        figures = [figures_of(dim, addresses, arguments) for dim in arguments.dims]
+        figures = [
+            figures_of(dim, bits, addresses, arguments)
+            for bits in arguments.id_bits
+            for dim in arguments.dims
+        ]
     setup = {name: getattr(arguments, name) for name in ("ids", "steps", "shards")}
     print(json.dumps({"benchmark": "wire_bytes", "figures": figures, "setup": setup}))
 
@@ -35,6 +41,14 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--dims", type=int, nargs="+", default=[8, 16, 32, 64, 128], metavar="N")
+    add(
+        "--id-bits",
+        type=int,
+        nargs="+",
+        default=[16, 32, 62],
+        metavar="N",
+        help="ids are drawn from 2**N numbers",
+    )
     add("--ids", type=int, default=4096, help="how many rows a step has")
     add("--steps", type=int, default=5)
     add("--shards", type=int, default=2)
@@ -42,20 +56,33 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def figures_of(
-    dim: int, addresses: list[str], arguments: argparse.Namespace
+    dim: int, id_bits: int, addresses: list[str], arguments: argparse.Namespace
 ) -> dict[str, Any]:
     """Returns the bytes of a row of this dim, and float32's over each dtype's."""
     row_bytes = {
-        dtype: bytes_of_row(dim, addresses, dtype, arguments) for dtype in WIRE_DTYPES
+        dtype: bytes_of_row(dim, id_bits, addresses, dtype, arguments)
+        for dtype in WIRE_DTYPES
     }
     less = {dtype: row_bytes["float32"] / size for dtype, size in row_bytes.items()}
     for dtype, size in row_bytes.items():
-        print(f"dim {dim} {dtype}: {size:.1f} bytes, {less[dtype]:.2f} times fewer")
-    return {"dim": dim, "row_bytes": row_bytes, "float32_over": less}
+        print(
+            f"dim {dim}, ids of {id_bits} bits, {dtype}: {size:.1f} bytes, "
+            f"{less[dtype]:.2f} times fewer"
+        )
+    return {
+        "dim": dim,
+        "id_bits": id_bits,
+        "row_bytes": row_bytes,
+        "float32_over": less,
+    }
 
 
 def bytes_of_row(
-    dim: int, addresses: list[str], dtype: str, arguments: argparse.Namespace
+    dim: int,
+    id_bits: int,
+    addresses: list[str],
+    dtype: str,
+    arguments: argparse.Namespace,
 ) -> float:
     """Trains rows of a new table; returns the bytes each takes in a step."""
     # Each dtype needs a session of its own, hence a time-out of its own.
@@ -72,8 +99,10 @@ def bytes_of_row(
         optimizer=ptf.optimizers.SGD(0.1),
     )
     layer.build((None,))
+    # Distinct ids, so that each of them is a row.
+    numbers = random.Random(0).sample(range(2**id_bits), arguments.ids)
+    ids = tf.constant(numbers, "int64")
     draw = np.random.default_rng(0)
-    ids = tf.constant(draw.integers(2**60, size=arguments.ids))
     gradients = draw.normal(size=(arguments.ids, dim)).astype("float32")
     before = ptf.metrics()
     for _ in range(arguments.steps):

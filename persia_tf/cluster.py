@@ -67,8 +67,9 @@ class Cluster:
             row's largest weight. What the encoding of an id's gradient loses is added
             to the next gradient of that id; the program keeps it for the about 2**20
             ids of each table that recur most, and checkpoints hold it. Gradients of
-            bags, which an embedding worker pools, are sent as int8. Defaults to
-            `"float32"`.
+            bags, which an embedding worker pools, are sent as int8. With every dtype
+            except `"float32"`, ids are sent in fewer bytes too, in as many as the
+            table's range of ids in a request needs. Defaults to `"float32"`.
         hot_rows: The number of rows per table of which this process may hold copies.
             A lookup uses a copy only if the copy lacks no more of this program's
             updates than the lookup's staleness allows. So copies are never used with a

@@ -45,6 +45,12 @@ class ByteReader {
     return Span<const T>(first, count);
   }
 
+  // Like Array, for elements of `each` bytes. `each` must not be 0.
+  ConstBytes Elements(uint64_t count, size_t each) {
+    if (!Has(count, each)) return {};
+    return Array<uint8_t>(count * each);
+  }
+
   // Skips zero bytes until the position is a multiple of 8 bytes from the
   // body's start.
   void SkipPadding();

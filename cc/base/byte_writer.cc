@@ -12,6 +12,11 @@ void ByteWriter::Copy(const void* bytes, size_t size) {
   bytes_.insert(bytes_.end(), first, first + size);
 }
 
+uint8_t* ByteWriter::Zeros(size_t size) {
+  bytes_.resize(bytes_.size() + size);
+  return bytes_.data() + bytes_.size() - size;
+}
+
 void ByteWriter::Text(std::string_view text) {
   U32(static_cast<uint32_t>(text.size()));
   Copy(text.data(), text.size());

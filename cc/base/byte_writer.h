@@ -38,6 +38,10 @@ class ByteWriter {
   void Text(std::string_view text);
   void Copy(const void* bytes, size_t size);
 
+  // Appends `size` zeros, and returns their place, which is valid until more is
+  // written.
+  uint8_t* Zeros(size_t size);
+
   // The body's size, without the bytes reserved in front of it.
   size_t size() const { return bytes_.size() - before_; }
 

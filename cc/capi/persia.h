@@ -412,6 +412,11 @@ PERSIA_EXPORT int persia_session_restore_residuals(const char* name,
                                                    const uint64_t* sizes,
                                                    int count,
                                                    uint64_t generation);
+/* Verifies the `count` files of a checkpoint in this process, and counts the
+ * ids of whose gradients they have what was lost. */
+PERSIA_EXPORT int persia_residuals_count(const uint8_t* const* files,
+                                         const uint64_t* sizes, int count,
+                                         uint64_t* ids);
 
 typedef struct {
   uint64_t save_id, parent_id;

@@ -2,8 +2,10 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
+#include "cc/pipeline/residual_files.h"
 #include "cc/pipeline/session.h"
 
 using persia::ReportStatus;
@@ -24,13 +26,28 @@ Status Save(const char* name, persia_residuals** residuals) {
   return Status();
 }
 
-Status Restore(const char* name, const uint8_t* const* files,
-               const uint64_t* sizes, int count, uint64_t generation) {
-  auto session = FindSession(name);
-  if (!session.ok()) return session.status();
+std::vector<ConstBytes> AllOf(const uint8_t* const* files,
+                              const uint64_t* sizes, int count) {
   std::vector<ConstBytes> all;
   for (int i = 0; i < count; ++i) all.emplace_back(files[i], sizes[i]);
-  return (*session)->RestoreResiduals(all, generation);
+  return all;
+}
+
+Status Restore(const char* name, Span<const ConstBytes> files,
+               uint64_t generation) {
+  auto session = FindSession(name);
+  if (!session.ok()) return session.status();
+  return (*session)->RestoreResiduals(files, generation);
+}
+
+Status Count(Span<const ConstBytes> files, uint64_t* ids) {
+  return CatchBadAlloc([&] {
+    std::vector<TableResiduals> tables;
+    PERSIA_RETURN_IF_ERROR(DecodeResiduals(files, &tables));
+    *ids = 0;
+    for (const TableResiduals& table : tables) *ids += table.ids.size();
+    return Status();
+  });
 }
 
 }  // namespace
@@ -57,5 +74,11 @@ int persia_session_restore_residuals(const char* name,
                                      const uint8_t* const* files,
                                      const uint64_t* sizes, int count,
                                      uint64_t generation) {
-  return ReportStatus(persia::Restore(name, files, sizes, count, generation));
+  return ReportStatus(
+      persia::Restore(name, persia::AllOf(files, sizes, count), generation));
+}
+
+int persia_residuals_count(const uint8_t* const* files, const uint64_t* sizes,
+                           int count, uint64_t* ids) {
+  return ReportStatus(persia::Count(persia::AllOf(files, sizes, count), ids));
 }

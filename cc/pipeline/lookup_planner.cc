@@ -2,6 +2,7 @@
 
 #include "cc/pipeline/parallel_for.h"
 #include "cc/service/pooling_service.h"
+#include "cc/wire/id_layout.h"
 #include "cc/wire/vector_codec.h"
 
 namespace persia {
@@ -38,11 +39,11 @@ std::shared_ptr<LookupPlan> LookupPlanner::PlanOne(const std::string& layer,
   plan->dim = ids.dim;
   plan->unique = Dedupe(ids.ids, shard_count_);
   if (ids.combiner == Combiner::kNone) return plan;
-  const size_t rows = plan->unique.ids.size();
+  const Span<const int64_t> unique = plan->unique.ids;
   const bool by_service =
       PoolsBagsOf(ids.table) &&
-      rows * ids.dim * sizeof(float) <= kMaxPooledRowBytes &&
-      MoveLessThanRows(ids, rows);
+      unique.size() * ids.dim * sizeof(float) <= kMaxPooledRowBytes &&
+      MoveLessThanRows(ids, unique);
   plan->bags = std::make_unique<LookupBags>(
       ids,
       by_service ? LookupBags::PooledBy::kService : LookupBags::PooledBy::kUs);
@@ -52,16 +53,18 @@ std::shared_ptr<LookupPlan> LookupPlanner::PlanOne(const std::string& layer,
 // Whether sending the bags moves fewer bytes than sending unique ids. Comparing
 // the bytes of the lookup is enough: in either form, the update moves as many
 // ids and vectors as the lookup. (With int4 it takes twice the bytes for bags'
-// gradients, which are int8; that seldom decides.)
+// gradients, which are int8; that seldom decides.) The ids of the bags have as
+// many bytes each as the unique ids, which are the same numbers.
 bool LookupPlanner::MoveLessThanRows(const TableIds& bags,
-                                     size_t unique_ids) const {
+                                     Span<const int64_t> unique_ids) const {
+  const uint32_t id_bytes = LayoutOf(unique_ids, wire_dtype_).width;
   const auto bytes = [&](size_t ids, size_t vectors) {
-    return ids * sizeof(int64_t) + EncodedBytes(wire_dtype_, vectors, bags.dim);
+    return ids * id_bytes + EncodedBytes(wire_dtype_, vectors, bags.dim);
   };
   const uint64_t beside = bags.bag_offsets.size() * sizeof(uint32_t) +
                           bags.weights.size() * sizeof(float);
   return bytes(bags.ids.size(), bags.vectors()) + beside <
-         bytes(unique_ids, unique_ids);
+         bytes(unique_ids.size(), unique_ids.size());
 }
 
 bool LookupPlanner::PoolsBagsOf(TableKey table) const {

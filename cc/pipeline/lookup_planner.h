@@ -54,7 +54,8 @@ class LookupPlanner {
  private:
   std::shared_ptr<LookupPlan> PlanOne(const std::string& layer,
                                       const TableIds& ids) const;
-  bool MoveLessThanRows(const TableIds& bags, size_t unique_ids) const;
+  bool MoveLessThanRows(const TableIds& bags,
+                        Span<const int64_t> unique_ids) const;
   bool PoolsBagsOf(TableKey table) const;
 
   const uint32_t shard_count_;

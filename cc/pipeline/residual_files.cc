@@ -15,10 +15,7 @@ constexpr uint32_t kMagic = 0x31525250;
 constexpr size_t kFileHeadBytes = 8;
 constexpr size_t kPartHeadBytes = 16;
 
-Status Damaged(const char* why) {
-  return Status(Code::kDataLoss,
-                Concat("a file of residuals is damaged: ", why));
-}
+Status Damaged(const char* why) { return Status(Code::kDataLoss, why); }
 
 uint64_t BytesOfId(const TableResiduals& table) {
   return sizeof(int64_t) + uint64_t{table.dim} * sizeof(float);
@@ -132,8 +129,12 @@ std::vector<std::vector<uint8_t>> EncodeResiduals(
 Status DecodeResiduals(Span<const ConstBytes> files,
                        std::vector<TableResiduals>* tables) {
   std::map<TableKey, TableResiduals> read;
-  for (const ConstBytes file : files) {
-    PERSIA_RETURN_IF_ERROR(ReadFile(file, &read));
+  for (size_t i = 0; i < files.size(); ++i) {
+    const Status status = ReadFile(files[i], &read);
+    if (status.ok()) continue;
+    return Status(status.code(),
+                  Concat("file ", i, " of ", files.size(),
+                         " with residuals is damaged: ", status.message()));
   }
   tables->clear();
   for (auto& [key, table] : read) tables->push_back(std::move(table));

@@ -58,6 +58,7 @@ void CallVectors::SetNeeded(uint64_t numbers, uint64_t encoded_bytes) {
 
 void CallVectors::Clear() {
   other_bytes_ = 0;
+  (void)ids_.Resize(0);
   SetNeeded(0, 0);
 }
 
@@ -74,7 +75,7 @@ Status CallVectors::Decode(ConstBytes body, const Limits& limits,
                            LookupRequest* request) {
   Clear();
   PERSIA_RETURN_IF_ERROR(
-      DecodeLookup(body, request, &reply_dtype_, limits.request));
+      DecodeLookup(body, request, &reply_dtype_, &ids_, limits.request));
   PERSIA_RETURN_IF_ERROR(CheckIdsAndBags(*request, limits));
   uint64_t numbers = 0;
   uint64_t rows_bytes = 0;
@@ -126,7 +127,7 @@ Status CallVectors::Decode(ConstBytes body, const Limits& limits,
                            UpdateRequest* request) {
   Clear();
   PERSIA_RETURN_IF_ERROR(
-      DecodeUpdate(body, request, &gradients_, limits.request));
+      DecodeUpdate(body, request, &gradients_, &ids_, limits.request));
   request->counts = UpdateCounts();
   PERSIA_RETURN_IF_ERROR(CheckIdsAndBags(*request, limits));
   uint64_t numbers = 0;

@@ -1,6 +1,6 @@
 // CallVectors: the rows that a lookup's reply carries, or the gradients that an
 // update carries, converted between the service's floats and the message's
-// dtype.
+// dtype; and the request's ids, if they were packed.
 //
 // Retains its memory for the next call. float32 vectors are never copied: the
 // service writes rows into the reply's memory and reads gradients in the
@@ -31,7 +31,8 @@ class CallVectors {
     RequestLimits request;
   };
 
-  // Decodes a Lookup, without allocating memory for its tables' rows.
+  // Decodes a Lookup, without allocating memory for its tables' rows. Ids that
+  // were packed are unpacked, into at most 8 times the body's bytes.
   // kResourceExhausted if the reply, its rows before they are encoded, or the
   // rows from which bags are pooled exceed the limits.
   Status Decode(ConstBytes body, const Limits& limits, LookupRequest* request);
@@ -62,22 +63,28 @@ class CallVectors {
   // Resets this object for a request that has no vectors.
   void Clear();
 
-  // The bytes that TakeMemory will allocate for the request decoded last, and
-  // that the service will allocate for the rows of its bags.
+  // The bytes that Decode has allocated, that TakeMemory will allocate for the
+  // request decoded last, and that the service will allocate for the rows of
+  // its bags.
   uint64_t needed() const {
-    return floats_bytes_ + encoded_bytes_ + other_bytes_;
+    return ids_.size() + floats_bytes_ + encoded_bytes_ + other_bytes_;
   }
 
-  // The bytes that TakeMemory has allocated since the last Decode.
-  uint64_t bytes() const { return floats_.size() + encoded_.size(); }
+  // The bytes that Decode and TakeMemory have allocated since the last Clear.
+  uint64_t bytes() const {
+    return ids_.size() + floats_.size() + encoded_.size();
+  }
 
   // The bytes of all buffers, including memory that is retained for the next
   // call.
-  uint64_t capacity() const { return floats_.capacity() + encoded_.capacity(); }
+  uint64_t capacity() const {
+    return ids_.capacity() + floats_.capacity() + encoded_.capacity();
+  }
 
   // Frees each buffer that is larger than `bytes`. Nothing may refer to the
   // buffers.
   void Trim(uint64_t bytes) {
+    ids_.Trim(bytes);
     floats_.Trim(bytes);
     encoded_.Trim(bytes);
   }
@@ -92,6 +99,7 @@ class CallVectors {
   uint64_t floats_bytes_ = 0;
   uint64_t encoded_bytes_ = 0;
   uint64_t other_bytes_ = 0;  // Rows of bags, and padding.
+  ByteBuffer ids_;            // The request's ids, unless they are in its body.
   ByteBuffer floats_;
   ByteBuffer encoded_;  // A reply's rows, unless they are float32.
   WireDtype reply_dtype_ = WireDtype::kFloat32;

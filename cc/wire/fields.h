@@ -140,6 +140,11 @@ class FieldWriter {
     writer_.Array(Span<const T>(array));
   }
 
+  // Appends zeros, for fields that are written where they will be sent from.
+  // Returns their place, which is valid until the next field is written. Must
+  // come before all arrays.
+  uint8_t* Zeros(size_t size) { return writer_.head()->Zeros(size); }
+
   void Pad() { writer_.PadArrays(); }
   bool stopped() const { return false; }
   void Limit(RequestLimit, uint64_t) {}
@@ -289,6 +294,12 @@ class FieldReader {
     Span<const T> in_body;
     Array(in_body, count);
     array.assign(in_body.begin(), in_body.end());
+  }
+
+  // Returns a view of the next `count` elements of `each` bytes, for fields
+  // that cannot be used where they lie. `each` must not be 0.
+  ConstBytes Elements(uint64_t count, size_t each) {
+    return stopped() ? ConstBytes() : reader_.Elements(count, each);
   }
 
   void Pad() {

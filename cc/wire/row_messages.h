@@ -1,6 +1,7 @@
 // The messages that carry ids and vectors: Lookup, its reply, and Update. The
 // vectors are encoded in a wire dtype. The structs of the service's requests
-// hold floats, so the functions take encoded vectors as separate arguments.
+// hold floats, so the functions take encoded vectors as separate arguments. Ids
+// may be packed, depending on the vectors' wire dtype: see id_layout.h.
 // messages.h says what encoders and decoders have in common; row_messages.cc
 // has the field lists.
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cc/base/byte_buffer.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
@@ -26,18 +28,21 @@ OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
 // Decodes a lookup; leaves each table's `rows` empty. Checks that the ids,
 // offsets and dim are consistent (offsets rise and end at the number of ids).
 // Returns kInvalidArgument for an unknown dtype. Returns kResourceExhausted for
-// more tables than `limits` allows, before memory is allocated for them.
+// more tables or packed ids than `limits` allows, before memory is allocated
+// for them. Ids that were packed are in `unpacked`, which must outlive their
+// use; all other ids are in the body.
 Status DecodeLookup(ConstBytes body, LookupRequest* request,
-                    WireDtype* reply_dtype, const RequestLimits& limits = {});
+                    WireDtype* reply_dtype, ByteBuffer* unpacked,
+                    const RequestLimits& limits = {});
 
 // Encodes an update with `gradients`, one entry per table, instead of the
 // request's own gradients.
 OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request,
                       const std::vector<WireVectors>& gradients);
-// Decodes an update into `request` and `gradients`. Leaves the gradients in
-// `request` empty.
+// Decodes an update into `request` and `gradients`, and ids as DecodeLookup
+// does. Leaves the gradients in `request` empty.
 Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
-                    std::vector<WireVectors>* gradients,
+                    std::vector<WireVectors>* gradients, ByteBuffer* unpacked,
                     const RequestLimits& limits = {});
 
 // `rows` has an entry for each table: its rows, encoded in `dtype`.

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from absl import logging
 
+from persia_tf import errors
 from persia_tf.checkpoint.folders import Files
-from persia_tf.client.session import Session
 from persia_tf.native import capi
+
+if TYPE_CHECKING:
+    from persia_tf.client.session import Session
 
 FEEDBACK_DTYPE = "int4"
 
@@ -83,11 +87,39 @@ def restore(
             "number, is not used, since this program has wire_dtype=%r.",
             *(folder, FEEDBACK_DTYPE, session.wire_dtype),
         )
-    count = len(contents)
     capi.library().persia_session_restore_residuals(
-        capi.utf8(session.name),
+        capi.utf8(session.name), *_array(contents), generation
+    )
+
+
+def verify(files: Files, folder: str, names: Sequence[str]) -> int:
+    """Reads a checkpoint's files of residuals; returns how many ids they have.
+
+    Args:
+        files: Reads the files.
+        folder: The checkpoint's folder.
+        names: The names of the files of residuals, which may be none.
+
+    Raises:
+        DataLossError: if a file is damaged.
+        PersiaError: if a file cannot be read.
+    """
+    contents = [files.read_file(folder, name) for name in names]
+    ids = ctypes.c_uint64()
+    try:
+        capi.library().persia_residuals_count(*_array(contents), ctypes.byref(ids))
+    except errors.DataLossError as error:
+        raise errors.DataLossError(f"{folder}: {error}") from None
+    return ids.value
+
+
+def _array(
+    contents: Sequence[bytes],
+) -> tuple[ctypes.Array[ctypes.c_char_p], ctypes.Array[ctypes.c_uint64], int]:
+    """Returns the contents of files, their sizes and their number, for the C API."""
+    count = len(contents)
+    return (
         (ctypes.c_char_p * count)(*contents),
         (ctypes.c_uint64 * count)(*map(len, contents)),
         count,
-        generation,
     )

@@ -195,7 +195,16 @@ class _Verifier:
         if link.manifest.parent is not None:
             erased = sum(count.erased for count in counts)
             told += f" and {erased} removed since {link.manifest.parent.name}"
+        if link.manifest.residuals:
+            told += f", residuals of {_count_residuals(link)} ids"
         self._told[link.folder] = told
+
+
+def _count_residuals(link: Link) -> int:
+    from persia_tf.checkpoint import residuals
+    from persia_tf.checkpoint.reached_files import ReachedFiles
+
+    return residuals.verify(ReachedFiles(), link.folder, link.manifest.residuals)
 
 
 def _read_file(path: str, link: Link) -> capi.ShardFile:

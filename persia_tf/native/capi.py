@@ -461,6 +461,10 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_session_restore_residuals": (
         *(_TEXT, ctypes.POINTER(_TEXT), ctypes.POINTER(_COUNT), _INT, _COUNT),
     ),
+    "persia_residuals_count": (
+        *(ctypes.POINTER(_TEXT), ctypes.POINTER(_COUNT), _INT),
+        ctypes.POINTER(_COUNT),
+    ),
     "persia_checkpoint_read_file": (_TEXT, ctypes.POINTER(ShardFile)),
     "persia_checkpoint_compact_files": (
         *(ctypes.POINTER(_TEXT), _INT, ctypes.c_uint64, _TEXT),

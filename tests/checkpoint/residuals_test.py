@@ -1,6 +1,8 @@
 """Checkpoints of programs whose gradients are sent as int4, with error feedback."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -146,6 +148,36 @@ def test_a_missing_file_changes_nothing(damaged):
     with pytest.raises(errors.PersiaError, match="residuals"):
         ptf.checkpoint.restore("run", cluster=run.cluster)
     assert run.rows() == rows
+
+
+def verify(folder):
+    """Runs `persia checkpoint verify`; gives its exit code and its output."""
+    ended = subprocess.run(
+        [*(sys.executable, "-m", "persia_tf.commands.main"), "checkpoint", "verify"]
+        + [str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def test_verify_reads_the_files(damaged):
+    _, file, _ = damaged
+    assert verify(file.parent) == (
+        0,
+        f"{file.parent}: OK, 50 rows, residuals of 50 ids\n",
+    )
+    contents = bytearray(file.read_bytes())
+    contents[100] ^= 1
+    file.write_bytes(contents)
+    code, output = verify(file.parent)
+    assert code == 1
+    assert "file 0 of 1 with residuals is damaged: its checksum differs" in output
+    file.unlink()
+    code, output = verify(file.parent)
+    assert code == 1
+    assert file.name in output
 
 
 def test_the_manifest_names_the_files():

@@ -1,5 +1,7 @@
 """Training works with rows and gradients that are sent in fewer bits."""
 
+import random
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -93,6 +95,38 @@ def test_what_a_dtype_may_lose_of_rows_and_gradients(
         assert np.array_equal(got, meant) == (wire_dtype == "float32")
 
 
+# Ids that are packed to 1, 4 and 7 bytes, also from the ends of 64 bits, and ids that
+# are sent as they are.
+@pytest.mark.parametrize(
+    ("least", "most"),
+    [
+        *((5, 140), (-1, 2**32 - 2), (-(2**63), -(2**63) + 2**56 - 1)),
+        *((2**63 - 200, 2**63 - 1), (-(2**63), 2**63 - 1)),
+    ],
+)
+@pytest.mark.parametrize("wire_dtype", ["float32", "bfloat16", "int4"])
+def test_each_id_gets_its_own_row_and_gradient(
+    table, cluster_of_dtype, wire_dtype, least, most
+):
+    cluster = cluster_of_dtype(wire_dtype)
+    layer = layer_of(table, cluster)
+    layer.build((None,))
+    draw = random.Random(1)
+    ids = np.array([most, least, *(draw.randint(least, most) for _ in range(98))])
+    ids = np.unique(ids.astype("int64"))
+    np.random.default_rng(1).shuffle(ids)
+    # Numbers that every dtype has.
+    values = np.repeat(np.arange(len(ids), dtype="float32")[:, None] - 50, 8, axis=1)
+    ptf.Table(table, cluster=cluster).assign(ids, values)
+    np.testing.assert_allclose(layer(tf.constant(ids)), values, rtol=0.01)
+    # Each id's gradient takes its row to 0.
+    push(layer, ids, values)
+    pages = list(ptf.Table(table, cluster=cluster).export())
+    assert {int(one) for page in pages for one in page.ids} == set(ids.tolist())
+    for page in pages:
+        np.testing.assert_allclose(page.rows, 0, atol=0.5)
+
+
 @pytest.mark.parametrize("magnitude", [1e-9, 1e-20, 1e9])
 @pytest.mark.parametrize("wire_dtype", DTYPES)
 def test_gradients_of_any_magnitude_survive(
@@ -150,10 +184,20 @@ def test_a_smaller_dtype_takes_fewer_bytes(table, cluster_of_dtype):
             assert size <= taken / numbers < size + rest
 
 
-# Each id takes 8 bytes in a lookup and 8 in an update, whatever the dtype.
-@pytest.mark.parametrize(("dim", "least"), [(16, 3.9), (32, 5.1), (64, 6), (128, 6.9)])
-def test_how_many_times_fewer_bytes_int4_takes(table, cluster_of_dtype, dim, least):
-    ids = np.arange(1000, dtype="int64")
+# In a lookup and an update, each id takes 8 bytes with float32. With int4 it takes as
+# many bytes as all ids of the table need.
+@pytest.mark.parametrize(
+    ("dim", "id_bits", "least"),
+    [
+        *((16, 16, 5.8), (16, 32, 5.0), (16, 63, 3.9)),
+        *((32, 16, 6.6), (32, 32, 6.0), (32, 63, 5.1)),
+        *((64, 32, 6.7), (64, 63, 6.0), (128, 63, 6.9)),
+    ],
+)
+def test_how_many_times_fewer_bytes_int4_takes(
+    table, cluster_of_dtype, dim, id_bits, least
+):
+    ids = np.linspace(0, 2**id_bits - 2**11, 1000, dtype="int64")
     plain, int4 = (
         sum(bytes_of_steps(table, cluster_of_dtype(dtype), dim, ids, steps=3))
         for dtype in ("float32", "int4")

@@ -29,7 +29,7 @@ SANITIZER = {
 def record(address):
     """Records the frames of a client that uses all that a shard offers."""
     frames = set()
-    for dtype in ("float32", "float16", "bfloat16", "int8"):
+    for dtype in ("float32", "float16", "bfloat16", "int8", "int4"):
         with Recorder(address) as recorder:
             cluster = ptf.Cluster(
                 [recorder.address], timeout=20, staleness=0, wire_dtype=dtype

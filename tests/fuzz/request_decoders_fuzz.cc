@@ -41,7 +41,8 @@ template <>
 void One<LookupRequest>(ConstBytes body) {
   LookupRequest request;
   WireDtype dtype;
-  if (!DecodeLookup(body, &request, &dtype).ok()) return;
+  ByteBuffer unpacked;
+  if (!DecodeLookup(body, &request, &dtype, &unpacked).ok()) return;
   ExpectSame(body, EncodeLookup(1, request, dtype));
 }
 
@@ -49,7 +50,8 @@ template <>
 void One<UpdateRequest>(ConstBytes body) {
   UpdateRequest request;
   std::vector<WireVectors> gradients;
-  if (!DecodeUpdate(body, &request, &gradients).ok()) return;
+  ByteBuffer unpacked;
+  if (!DecodeUpdate(body, &request, &gradients, &unpacked).ok()) return;
   ExpectSame(body, EncodeUpdate(1, request, gradients));
   for (size_t t = 0; t < gradients.size(); ++t) {
     const TableIds& ids = request.tables[t].ids;

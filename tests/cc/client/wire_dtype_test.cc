@@ -149,7 +149,8 @@ TEST(WireDtypeOfBagsTest, GradientsOfBagsAreNotInt4) {
   ASSERT_TRUE(frame.ok);
   UpdateRequest received;
   std::vector<WireVectors> vectors;
-  ASSERT_TRUE(DecodeUpdate(frame.body, &received, &vectors).ok());
+  ByteBuffer unpacked;
+  ASSERT_TRUE(DecodeUpdate(frame.body, &received, &vectors, &unpacked).ok());
   EXPECT_EQ(vectors.at(0).dtype, WireDtype::kInt8);
   EXPECT_EQ(vectors.at(1).dtype, WireDtype::kInt4);
   server.Send(EncodeReply(frame.header.request_id, UpdateRequest()));

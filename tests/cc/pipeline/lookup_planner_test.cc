@@ -60,6 +60,21 @@ TEST(LookupPlanner, CountsBytesAsTheyTravel) {
   EXPECT_TRUE(SendsOneBag(&planner, 3));
 }
 
+// A row is 4 bytes, two offsets are 8. Ten ids that occur twice are 20 ids in a
+// bag, which is less than their rows only if ids take few bytes.
+TEST(LookupPlanner, CountsTheBytesOfIds) {
+  CallbackThreads threads;
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kInt4, &threads);
+  planner.SendBagsOf(kTable);
+  const std::vector<uint32_t> offsets = {0, 20};
+  for (const int64_t distance : {int64_t{1}, int64_t{1} << 58}) {
+    std::vector<int64_t> ids;
+    for (int64_t i = 0; i < 20; ++i) ids.push_back(i / 2 * distance);
+    const TableIds bags = OneBag(ids, offsets, Combiner::kSum);
+    EXPECT_EQ(PlanOne(planner, bags)->sends_bags(), distance == 1) << distance;
+  }
+}
+
 TEST(LookupPlanner, SendsBagsOfTheirTablesAlone) {
   CallbackThreads threads;
   LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32, &threads);

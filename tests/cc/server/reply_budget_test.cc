@@ -36,8 +36,9 @@ class ReplyBudgetTest : public ::testing::Test {
 
   const std::shared_ptr<ReplyBudget> budget_ =
       std::make_shared<ReplyBudget>(64 * kMiB);
-  std::vector<ReplyBudget::Charge> charges_;
   std::vector<int> granted_;
+  // Destroyed before granted_, since what they give back may grant requests.
+  std::vector<ReplyBudget::Charge> charges_;
   uint64_t number_ = 0;
 };
 

@@ -50,6 +50,21 @@ TEST_F(WireDtypeTest, RowsComeInTheDtypeThatWasAskedFor) {
   }
 }
 
+TEST_F(WireDtypeTest, PackedIdsAreLimited) {
+  ServerOptions options;
+  options.request.ids = 100;
+  StartServerWith(options);
+  RawSocket client = Connect();
+  client.Send(LookupFrame(1, kTable, 101, WireDtype::kInt4));
+  const Status status = ExpectError(&client, 1);
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "a request must have at most 100 ids, received 101: send fewer at "
+            "once, or raise --max-request-ids of the server");
+  client.Send(LookupFrame(2, kTable, 100, WireDtype::kInt4));
+  EXPECT_EQ(client.ReceiveFrame().header.type, kReplyType<LookupRequest>);
+}
+
 TEST_F(WireDtypeTest, AnUnknownDtypeIsRefused) {
   StartServerWith(ServerOptions());
   RawSocket client = Connect();

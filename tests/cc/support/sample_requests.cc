@@ -11,6 +11,8 @@ namespace persia {
 namespace {
 
 constexpr std::array<int64_t, 5> kIds = {-1, 0, 7, 1 << 20, int64_t{1} << 62};
+// Ids that are packed, unless vectors are float32.
+constexpr std::array<int64_t, 5> kNearIds = {5, -1, 7, 300, 6};
 constexpr std::array<uint32_t, 4> kOffsets = {0, 2, 2, 5};
 constexpr std::array<float, 5> kWeights = {1, 0.5f, -1, 0, 2};
 constexpr std::array<WireDtype, 5> kDtypes = {
@@ -25,20 +27,27 @@ TableIds PlainIds(const TableConfig& table) {
   return ids;
 }
 
-TableIds BagIds(const TableConfig& table, Combiner combiner) {
+TableIds NearIds(const TableConfig& table) {
   TableIds ids = PlainIds(table);
+  ids.ids = kNearIds;
+  return ids;
+}
+
+TableIds BagIds(const TableConfig& table, Combiner combiner) {
+  TableIds ids = combiner == Combiner::kSum ? PlainIds(table) : NearIds(table);
   ids.combiner = combiner;
   ids.bag_offsets = kOffsets;
   if (combiner != Combiner::kMean) ids.weights = kWeights;
   return ids;
 }
 
-// Ids of each table, first in one form, then in another.
+// Ids of each table, in one form after the other.
 std::vector<TableIds> AllTableIds() {
   std::vector<TableIds> all;
   uint32_t combiner = 0;
   for (const TableConfig& table : SampleTables()) {
     all.push_back(PlainIds(table));
+    all.push_back(NearIds(table));
     all.push_back(BagIds(table, static_cast<Combiner>(1 + combiner++ % 3)));
   }
   return all;

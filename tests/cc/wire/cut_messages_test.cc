@@ -17,12 +17,13 @@ constexpr VectorsShape kShape = {5, 2};
 template <typename Request>
 Status DecodeAsRequest(ConstBytes body) {
   Request request;
+  [[maybe_unused]] ByteBuffer unpacked;
   if constexpr (std::is_same_v<Request, LookupRequest>) {
     WireDtype dtype;
-    return DecodeLookup(body, &request, &dtype);
+    return DecodeLookup(body, &request, &dtype, &unpacked);
   } else if constexpr (std::is_same_v<Request, UpdateRequest>) {
     std::vector<WireVectors> gradients;
-    return DecodeUpdate(body, &request, &gradients);
+    return DecodeUpdate(body, &request, &gradients, &unpacked);
   } else {
     return DecodeRequest(body, &request);
   }

@@ -16,13 +16,15 @@ constexpr WireDtype kReplyDtype = WireDtype::kInt8;
 Status AsLookup(ConstBytes body) {
   LookupRequest request;
   WireDtype dtype;
-  return DecodeLookup(body, &request, &dtype);
+  ByteBuffer unpacked;
+  return DecodeLookup(body, &request, &dtype, &unpacked);
 }
 
 Status AsUpdate(ConstBytes body) {
   UpdateRequest request;
   std::vector<WireVectors> gradients;
-  return DecodeUpdate(body, &request, &gradients);
+  ByteBuffer unpacked;
+  return DecodeUpdate(body, &request, &gradients, &unpacked);
 }
 
 // Two tables: plain ids, and weighted bags.
@@ -79,9 +81,12 @@ constexpr char kPlainRecord[] =
 constexpr char kBagRecord[] =
     "ddcc000000000000\n0300000000000000\n0100000002000000\n"
     "0300000000000000\n0300000000000000\n";
+// The smallest id, and how much larger each is, in a byte; padded.
+constexpr char kPackedBagIds[] = "0500000000000000\n0001020000000000\n";
 constexpr char kPlainArrays[] = "0100000000000000\nffffffffffffffff\n";
+constexpr char kBagIds[] =
+    "0500000000000000\n0600000000000000\n0700000000000000\n";
 constexpr char kBagArrays[] =
-    "0500000000000000\n0600000000000000\n0700000000000000\n"
     "0000000001000000\n0300000000000000\n"  // Offsets, padded.
     "0000803f00000040\n0000003f00000000";   // Weights, padded.
 
@@ -89,8 +94,17 @@ TEST_F(RowMessagesTest, LookupHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()),
             std::string("0300000000000000\n0400000000000000\n"
                         "0100000002000000\n0300000000000000\n") +
-                kPlainRecord + "0200000000000000\n" + kBagRecord +
-                "0100000000000000\n" + kPlainArrays + kBagArrays);
+                kPlainRecord + "0200000008000000\n" + kBagRecord +
+                "0100000001000000\n" + kPackedBagIds + kPlainArrays +
+                kBagArrays);
+}
+
+TEST_F(RowMessagesTest, LookupOfFloat32HasPlainIds) {
+  EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_, WireDtype::kFloat32)).bytes()),
+            std::string("0300000000000000\n0400000000000000\n"
+                        "0100000002000000\n0000000000000000\n") +
+                kPlainRecord + "0200000008000000\n" + kBagRecord +
+                "0100000008000000\n" + kPlainArrays + kBagIds + kBagArrays);
 }
 
 TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
@@ -98,10 +112,11 @@ TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
             std::string("0700000000000000\n0800000000000000\n"
                         "0900000000000000\n020000000d000000\n"
                         "03000000613a3900\n") +
-                kPlainRecord + "0000003f00000000\n0b00000000000000\n" +
-                kBagRecord + "0000004002000000\n0c00000000000000\n" +
-                kPlainArrays + "0000803f00000040\n0000404000008040\n" +
-                kBagArrays + "\n80bf00c000000000");
+                kPlainRecord + "0000003f00000000\n0b00000008000000\n" +
+                kBagRecord + "0000004002000000\n0c00000001000000\n" +
+                kPackedBagIds + kPlainArrays +
+                "0000803f00000040\n0000404000008040\n" + kBagArrays +
+                "\n80bf00c000000000");
 }
 
 TEST_F(RowMessagesTest, NameOfAProgramHasALimit) {
@@ -161,7 +176,8 @@ TEST_F(RowMessagesTest, LookupComesBackWhole) {
   const Body body(EncodeLookup(1, lookup_, kReplyDtype));
   LookupRequest decoded;
   WireDtype dtype = WireDtype::kFloat32;
-  ASSERT_TRUE(DecodeLookup(body.bytes(), &decoded, &dtype).ok());
+  ByteBuffer unpacked;
+  ASSERT_TRUE(DecodeLookup(body.bytes(), &decoded, &dtype, &unpacked).ok());
   EXPECT_EQ(dtype, kReplyDtype);
   EXPECT_TRUE(decoded.read_only);
   EXPECT_EQ(decoded.client, 3u);
@@ -183,7 +199,8 @@ TEST_F(RowMessagesTest, UpdateComesBackWhole) {
   const Body body(EncodeUpdate(1, update_, gradients_));
   UpdateRequest decoded;
   std::vector<WireVectors> gradients;
-  ASSERT_TRUE(DecodeUpdate(body.bytes(), &decoded, &gradients).ok());
+  ByteBuffer unpacked;
+  ASSERT_TRUE(DecodeUpdate(body.bytes(), &decoded, &gradients, &unpacked).ok());
   EXPECT_EQ(decoded.client, 7u);
   EXPECT_EQ(decoded.sequence, 8u);
   EXPECT_EQ(decoded.generation, 9u);
@@ -225,14 +242,15 @@ TEST_F(RowMessagesTest, EmptyTablesAndRequestsComeBack) {
   lookup_.tables[1].ids.weights = {};
   LookupRequest decoded;
   WireDtype dtype;
+  ByteBuffer unpacked;
   ASSERT_TRUE(DecodeLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes(),
-                           &decoded, &dtype)
+                           &decoded, &dtype, &unpacked)
                   .ok());
   EXPECT_EQ(decoded.tables[0].ids.vectors(), 0u);
   EXPECT_EQ(decoded.tables[1].ids.vectors(), 0u);
   ASSERT_TRUE(
       DecodeLookup(Body(EncodeLookup(1, LookupRequest(), kReplyDtype)).bytes(),
-                   &decoded, &dtype)
+                   &decoded, &dtype, &unpacked)
           .ok());
   EXPECT_TRUE(decoded.tables.empty());
 }
@@ -268,9 +286,11 @@ TEST(LookupReplyTest, OfAnUnknownDtypeIsRefused) {
   EXPECT_EQ(status.message(), "wire dtype must be 0 to 4, received 5");
 }
 
-constexpr size_t kFlagsAt = 16;  // In a lookup; the table count follows.
+// In a lookup. The count of tables follows the flags.
+constexpr size_t kFlagsAt = 16, kReplyDtypeAt = 24;
 
-// A lookup's body with the 8 bytes at `at` replaced.
+// What the receiver finds wrong with a lookup's body in which the 8 bytes at
+// `at` are replaced.
 Status LookupWith(const LookupRequest& request, size_t at, uint64_t value) {
   std::vector<uint8_t> bytes =
       Body(EncodeLookup(1, request, kReplyDtype)).copy();
@@ -288,6 +308,85 @@ TEST_F(RowMessagesTest, CountsThatOverflowAreRefused) {
           << at << " " << count;
     }
   }
+}
+
+// Bytes of a lookup of the fixture's two tables, of which the second has packed
+// ids.
+constexpr size_t kPackedCountAt = 88, kPackedWidthAt = 120, kPackedAt = 128;
+
+TEST_F(RowMessagesTest, CountsOfPackedIdsBeyondTheBodyAreRefused) {
+  for (const uint64_t count :
+       {9ull, 1ull << 32, 1ull << 61, 1ull << 63,
+        std::numeric_limits<unsigned long long>::max()}) {
+    EXPECT_EQ(LookupWith(lookup_, kPackedCountAt, count).code(),
+              Code::kDataLoss)
+        << count;
+  }
+}
+
+TEST_F(RowMessagesTest, WidthsOfIdsOutOfRangeAreRefused) {
+  for (const uint64_t width :
+       {uint64_t{0}, uint64_t{9}, uint64_t{0xffffffff}}) {
+    const Status status = LookupWith(lookup_, kPackedWidthAt, width << 32 | 1);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              Concat("the width of ids must be 1 to 8, received ", width));
+  }
+}
+
+TEST_F(RowMessagesTest, PackedIdsHaveOneEncoding) {
+  // Another smallest id, but none of the ids is as small.
+  EXPECT_EQ(LookupWith(lookup_, kPackedAt + 8, 0x020201).code(),
+            Code::kInvalidArgument);
+  // Ids that wrap around.
+  EXPECT_EQ(LookupWith(lookup_, kPackedAt, std::numeric_limits<int64_t>::max())
+                .code(),
+            Code::kInvalidArgument);
+  // The same ids, in two bytes each, where one is enough.
+  std::vector<uint8_t> wide =
+      Body(EncodeLookup(1, lookup_, kReplyDtype)).copy();
+  const uint64_t differences = 0x000200010000;
+  wide[kPackedWidthAt + 4] = 2;
+  std::memcpy(wide.data() + kPackedAt + 8, &differences, sizeof(differences));
+  EXPECT_EQ(AsLookup(Body(wide).bytes()).message(),
+            "these ids must have the width 1 and the smallest id 5, received 2 "
+            "and 5");
+  EXPECT_EQ(LookupWith(lookup_, kPackedAt + 8, 0x020100).code(), Code::kOk);
+  // Padding.
+  EXPECT_EQ(LookupWith(lookup_, kPackedAt + 8, 1ull << 32 | 0x020100).code(),
+            Code::kDataLoss);
+}
+
+TEST_F(RowMessagesTest, PlainIdsThatCouldBePackedAreRefused) {
+  std::vector<uint8_t> bytes =
+      Body(EncodeLookup(1, lookup_, WireDtype::kFloat32)).copy();
+  bytes[kReplyDtypeAt] = static_cast<uint8_t>(WireDtype::kInt4);
+  const Status status = AsLookup(Body(bytes).bytes());
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "these ids must have the width 1 and the smallest id 5, received 8 "
+            "and 0");
+}
+
+TEST_F(RowMessagesTest, Float32TakesNoPackedIds) {
+  EXPECT_EQ(LookupWith(lookup_, kReplyDtypeAt, 0).code(),
+            Code::kInvalidArgument);
+}
+
+TEST_F(RowMessagesTest, PackedIdsAreLimitedBeforeTheyAreUnpacked) {
+  RequestLimits limits;
+  limits.ids = 2;
+  const Body body(EncodeLookup(1, lookup_, kReplyDtype));
+  LookupRequest request;
+  WireDtype dtype;
+  ByteBuffer unpacked;
+  EXPECT_EQ(
+      DecodeLookup(body.bytes(), &request, &dtype, &unpacked, limits).code(),
+      Code::kResourceExhausted);
+  EXPECT_EQ(unpacked.capacity(), 0u);
+  limits.ids = 3;
+  EXPECT_TRUE(
+      DecodeLookup(body.bytes(), &request, &dtype, &unpacked, limits).ok());
 }
 
 TEST_F(RowMessagesTest, CountOfTablesBeyondTheBodyIsRefused) {

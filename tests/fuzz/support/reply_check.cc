@@ -24,7 +24,8 @@ Status DecodeRows(const SampleMessage& request, ConstBytes body) {
   const ExactBytes asked(request.body);
   LookupRequest lookup;
   WireDtype dtype;
-  FuzzCheck(DecodeLookup(asked.bytes(), &lookup, &dtype).ok(),
+  ByteBuffer unpacked;
+  FuzzCheck(DecodeLookup(asked.bytes(), &lookup, &dtype, &unpacked).ok(),
             "what was answered can be decoded");
   std::vector<VectorsShape> shapes;
   for (const TableLookup& table : lookup.tables) {
