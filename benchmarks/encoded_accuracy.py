@@ -156,17 +156,17 @@ def setup_of(name: str, mode: str, seed: int, quick: bool) -> dict[str, Any]:
     It has only values that are the same once they were written and read as JSON.
     """
     facts = {"data_set": name, "mode": mode, "seed": seed, "quick": quick}
+    _, gradients, activations = MODES[mode]
     encodings = {
-        what: encoding and {"class": encoding[0], **encoding[1]}
-        for what, encoding in MODES[mode]._asdict().items()
-        if what != "title"
+        "gradients": gradients and list(gradients),
+        "activations": activations and list(activations),
     }
     return {**facts, **encodings, **common_setup()}
 
 
 def common_setup() -> dict[str, Any]:
     """Returns what is the same for all trainings."""
-    packages = ("tensorflow", "keras", "numpy")  # This process does not import them.
+    packages = ("tensorflow", "keras", "numpy")
     return {
         "workers": WORKERS,
         "hidden": list(HIDDEN),

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from accuracy_data import DATA_SETS, adult_data, criteo_data, movielens_data
+from accuracy_data import (
+    DATA_SETS,
+    adult_data,
+    criteo_data,
+    movielens_data,
+    movielens_model,
+)
 
 _DIM = 8
 _FACTORS = 16
@@ -67,7 +73,6 @@ class _Rows:
 def _movielens(rows: _Rows, hidden: Sequence[int]) -> Any:
     """The DeepFM of the example."""
     import tensorflow as tf
-    from movielens.model import FactorizationMachine
 
     keras = tf.keras
     features = movielens_data.FEATURES
@@ -78,7 +83,10 @@ def _movielens(rows: _Rows, hidden: Sequence[int]) -> Any:
     joined = rows.layer(features, 1 + _FACTORS, ["genres"])(inputs)
     stacked = keras.layers.Reshape((len(features), 1 + _FACTORS))(joined)
     deep = _network(joined, hidden, dropout=0.1)
-    logits = [FactorizationMachine()(stacked), keras.layers.Dense(1)(deep)]
+    logits = [
+        movielens_model.FactorizationMachine()(stacked),
+        keras.layers.Dense(1)(deep),
+    ]
     chance = keras.layers.Activation("sigmoid")(keras.layers.Add()(logits))
     return keras.Model(inputs, chance)
 
