@@ -1,7 +1,7 @@
 """The bytes that leave a worker's machine in a step, encoded and as they are.
 
     python benchmarks/encoded_bytes.py
-    python benchmarks/encoded_bytes.py --keep 0.05 --values float16
+    python benchmarks/encoded_bytes.py --keep 0.03 --values float16
 
 Two workers train wide dense layers, each on a machine of its own: a network namespace
 (needs root). The kernel counts what each machine's interface sends, with all headers,
