@@ -65,3 +65,32 @@ def test_one_of_a_native_program(name, tmp_path):
 )
 def test_one_of_python(name, tmp_path):
     check_run(name, tmp_path)
+
+
+def _can_make_networks():
+    """Whether network namespaces can be made here, as root with iproute2."""
+    name = f"persia{os.getpid()}try"
+    try:
+        for action in ("add", "del"):
+            subprocess.run(
+                ["ip", "netns", action, name], check=True, capture_output=True
+            )
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not _can_make_networks(), reason="network namespaces cannot be made here"
+)
+def test_one_of_a_network(tmp_path):
+    check_run("encoded_bytes", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not os.environ.get("PERSIA_TF_DATA"), reason="PERSIA_TF_DATA names no data"
+)
+def test_one_of_real_data(tmp_path):
+    check_run("encoded_accuracy", tmp_path)

@@ -45,21 +45,21 @@ class FakeMembers:
     def __init__(self, wire, rank):
         self.size = wire.size
         self._wire = wire
-        self._rank = rank
+        self.rank = rank
 
     def gather(self, value, name):
         self._count(value, self.size - 1)
-        return tf.concat(self._wire.swap(self._rank, value), axis=0)
+        return tf.concat(self._wire.swap(self.rank, value), axis=0)
 
     def exchange(self, value, name):
         assert value.shape[0] == self.size
         self._count(value[0], self.size - 1)
         return tf.stack(
-            [each[self._rank] for each in self._wire.swap(self._rank, value)]
+            [each[self.rank] for each in self._wire.swap(self.rank, value)]
         )
 
     def _count(self, value, times):
-        if self._rank == 0:
+        if self.rank == 0:
             self._wire.bytes += times * value.shape.num_elements() * value.dtype.size
 
 
@@ -299,9 +299,11 @@ def test_each_member_gathers_what_all_sent_and_gets_all_gradients_back():
 
     kept = thresholded(x[:, 0], 0.1)
     for rank, (y, gradient) in enumerate(run(3, member)[0]):
-        assert (y == kept).all()
-        mask = kept[rank] != 0
-        expected = np.where(mask, factors[:, rank].sum(axis=0), 0)
+        received = kept.copy()
+        received[rank] = x[rank]  # Its own piece is exact.
+        assert (y == received).all()
+        of_others = factors[:, rank].sum(axis=0) - factors[rank, rank]
+        expected = np.where(kept[rank] != 0, of_others, 0) + factors[rank, rank]
         np.testing.assert_allclose(gradient[0], expected, rtol=1e-5, atol=1e-6)
 
 
@@ -320,8 +322,12 @@ def test_each_member_exchanges_pieces_and_their_gradients():
 
     kept = np.stack([thresholded(each, 0.1) for each in x])
     for rank, (y, gradient) in enumerate(run(3, member)[0]):
-        assert (y == kept[:, rank]).all()
-        assert (gradient == np.where(kept[rank] != 0, factors[:, rank], 0)).all()
+        received = kept[:, rank].copy()
+        received[rank] = x[rank, rank]  # Its own piece is exact.
+        assert (y == received).all()
+        expected = np.where(kept[rank] != 0, factors[:, rank], 0)
+        expected[rank] = factors[rank, rank]
+        assert (gradient == expected).all()
 
 
 def in_function(codec):

@@ -1,4 +1,7 @@
-"""The exchanges of activations between members, encoded, with their gradients."""
+"""The exchanges of activations between members, encoded, with their gradients.
+
+What a member would send to itself does not cross a boundary, so it stays exact.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +56,13 @@ def _crossed(
 ) -> tf.Tensor:
     pieces = x.shape[0]
     dtype = x.dtype
+    rank = members.rank
 
     def backward(gradient: tf.Tensor) -> tf.Tensor:
         payload = codec.encode_gradient(gradient, received)
         payload = members.exchange(payload, f"{name}/gradient")
         gradients = codec.decode_gradient(payload, sent)
+        gradients = _with_row(gradients, rank, gradient[rank])
         if pieces == 1:
             # Each member has a gradient of the piece that it gathered.
             gradients = tf.reduce_sum(gradients, axis=0, keepdims=True)
@@ -67,9 +72,17 @@ def _crossed(
     # is used there.
     payload, sent = codec.encode(tf.stop_gradient(x))
     decoded, received = codec.decode(send(payload, name))
+    own = x[0 if pieces == 1 else rank]
+    decoded = _with_row(decoded, rank, tf.stop_gradient(own))
 
     @tf.custom_gradient
     def pass_gradient(_: tf.Tensor) -> tuple[tf.Tensor, Callable]:
         return tf.cast(decoded, dtype), backward
 
     return pass_gradient(x)
+
+
+def _with_row(x: tf.Tensor, place: int, row: tf.Tensor) -> tf.Tensor:
+    """Returns `(rows, count)` with another row at this place."""
+    row = tf.cast(row, x.dtype)[tf.newaxis]
+    return tf.concat([x[:place], row, x[place + 1 :]], axis=0)

@@ -82,7 +82,7 @@ class Threshold(Encoding):
 
     - Of activations, the others arrive as zeros. The gradient that comes back has only
       the numbers at the places that were sent. Each piece for another worker has its
-      own `tau`.
+      own `tau`. A worker's piece for itself is not sent, so it is exact.
     - Of gradients, what is not sent is added to the next step's gradient: `p = g + e`,
       `sent = p where |p| >= tau`, `e = p - sent` (error feedback).
 

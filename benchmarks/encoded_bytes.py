@@ -1,0 +1,124 @@
+"""The bytes that leave a worker's machine in a step, encoded and as they are.
+
+    python benchmarks/encoded_bytes.py
+    python benchmarks/encoded_bytes.py --keep 0.03 --values float16
+
+Two workers train wide dense layers, each on a machine of its own: a network namespace
+(needs root). The kernel counts what each machine's interface sends, with all headers,
+over a number of steps after the first ones. The sides differ in what is exchanged:
+
+    gradients    no layer is divided: the sums of gradients
+    activations  all wide layers are divided: activations and their gradients
+    nothing      a model of two weights: what TensorFlow itself sends
+
+The figures of each side, per step, mean of the two machines:
+
+    kb             kilobytes sent with float32
+    encoded_kb     the same with `Threshold`
+    ratio          one over the other, with all that TensorFlow sends beside
+
+The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from limited_network import Machine, limited_network
+
+_WORKER = Path(__file__).absolute().parent / "encoded_bytes_worker.py"
+_WORKERS = 2
+_PORT = 7000
+_RUN_SECONDS = 600
+_OF_WORKERS = ("width", "layers", "batch", "steps", "keep", "values")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--mbit", type=int, default=1000, help="per second (%(default)s)")
+    add("--width", type=int, default=1024, help="of the layers (%(default)s)")
+    add("--layers", type=int, default=3, help="how many (%(default)s)")
+    add("--batch", type=int, default=128, help="examples per worker (%(default)s)")
+    add("--steps", type=int, default=30, help="that are counted (%(default)s)")
+    add("--keep", type=float, default=0.01, help="of `Threshold` (%(default)s)")
+    add("--values", default="float32", help="of `Threshold` (%(default)s)")
+    add("--quick", action="store_true", help="only a smoke test")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.width, arguments.layers, arguments.steps = 128, 1, 2
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    figures: dict[str, float] = {"nothing_kb": kilobytes("nothing", False, arguments)}
+    for side in ("gradients", "activations"):
+        sent = kilobytes(side, False, arguments)
+        encoded = kilobytes(side, True, arguments)
+        figures[f"{side}_kb"] = sent
+        figures[f"{side}_encoded_kb"] = encoded
+        figures[f"{side}_ratio"] = sent / encoded
+    for name, figure in figures.items():
+        print(f"{name:24} {figure:12.3f}")
+    setup = {**vars(arguments), "workers": _WORKERS}
+    said = {"benchmark": "encoded_bytes", "figures": figures, "setup": setup}
+    print(json.dumps(said))
+
+
+def kilobytes(side: str, encoded: bool, arguments: argparse.Namespace) -> float:
+    """Trains on one side; returns the kilobytes that a machine sends in a step."""
+    with limited_network(_WORKERS, arguments.mbit * 10**6) as machines:
+        workers = [
+            _start(side, encoded, index, machines, arguments)
+            for index in range(_WORKERS)
+        ]
+        try:
+            outputs = [worker.communicate(timeout=_RUN_SECONDS) for worker in workers]
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+    for worker, (_, errors) in zip(workers, outputs):
+        if worker.returncode:
+            raise SystemExit(f"a worker ended with {worker.returncode}: {errors}")
+    said = [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+    print(f"{side}, encoded={encoded}: {said}", file=sys.stderr, flush=True)
+    return statistics.mean(of["bytes"] for of in said) / 1e3
+
+
+def _start(
+    side: str,
+    encoded: bool,
+    index: int,
+    machines: Sequence[Machine],
+    arguments: argparse.Namespace,
+) -> subprocess.Popen[str]:
+    addresses = [f"{machine.address}:{_PORT}" for machine in machines]
+    config = {
+        "cluster": {"worker": addresses},
+        "task": {"type": "worker", "index": index},
+    }
+    core = index % (os.cpu_count() or 1)
+    command = ["taskset", "-c", str(core), sys.executable, str(_WORKER)]
+    command += ["--side", side, *["--encoded"] * encoded]
+    for name in _OF_WORKERS:
+        command += [f"--{name}", str(getattr(arguments, name))]
+    return subprocess.Popen(
+        machines[index].command(*command),
+        env={**os.environ, "TF_CONFIG": json.dumps(config)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
