@@ -84,8 +84,11 @@ def _can_make_networks():
 @pytest.mark.skipif(
     not _can_make_networks(), reason="network namespaces cannot be made here"
 )
-def test_one_of_a_network(tmp_path):
-    check_run("encoded_bytes", tmp_path)
+@pytest.mark.parametrize(
+    "name", ["cost_model_bench", "encoded_bytes", "hierarchical_bench"]
+)
+def test_one_of_a_network(name, tmp_path):
+    check_run(name, tmp_path)
 
 
 @pytest.mark.slow

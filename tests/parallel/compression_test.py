@@ -54,9 +54,7 @@ class FakeMembers:
     def exchange(self, value, name):
         assert value.shape[0] == self.size
         self._count(value[0], self.size - 1)
-        return tf.stack(
-            [each[self.rank] for each in self._wire.swap(self.rank, value)]
-        )
+        return tf.stack([each[self.rank] for each in self._wire.swap(self.rank, value)])
 
     def _count(self, value, times):
         if self.rank == 0:

@@ -34,13 +34,15 @@ def test_no_layer_is_divided_if_its_activations_are_larger(make_model):
 
 def test_the_bytes_are_those_of_the_arithmetic(make_model):
     # 4 workers sum gradients in a ring; 2 members gather 2 examples of 256 numbers
-    # each, exchange half of the outputs, and the same backward.
-    [wide, *_] = make_plan(make_model()).layers
+    # each, exchange half of the outputs, and the same backward. No gradients of the
+    # model's inputs are needed.
+    [first, wide, *_] = make_plan(make_model()).layers
     weights = 4 * (256 * 256 + 256)
     assert wide.data_bytes == 2 * 3 / 4 * weights
     inputs, outputs = 4 * 2 * 256, 4 * 2 * 256 // 2
     groups = weights / 2 * 2 * 1 / 2
     assert wide.divisions["columns"] == 2 * (inputs + outputs) + groups
+    assert first.divisions["columns"] == inputs + 2 * outputs + groups
 
 
 def test_a_tag_is_followed_whatever_it_costs(make_model):

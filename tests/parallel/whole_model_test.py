@@ -81,6 +81,29 @@ def test_a_model_is_compiled_again_and_divided_again(run_workers):
         assert result["sizes"][0] == result["sizes"][1]
 
 
+LATER = """
+def moved(model):
+    before = model.get_layer("wide").kernel.numpy()
+    model.fit(data, shuffle=False, verbose=0)
+    return float(np.abs(model.get_layer("wide").kernel.numpy() - before).max())
+
+
+with strategy.scope():
+    model = make_model()
+    movements = [moved(model)]
+    applied = divide(model, wide="columns")
+    movements.append(moved(model))
+    applied.remove()
+    movements.append(moved(model))
+say(movements=movements)
+"""
+
+
+def test_a_model_that_has_trained_goes_on_when_it_is_divided_and_joined(run_workers):
+    for ended in run_workers(preamble() + LATER):
+        assert min(ended.result()["movements"]) > 1e-4
+
+
 EXPORT = """
 with strategy.scope():
     model = make_model()

@@ -12,6 +12,7 @@ import tensorflow as tf
 from persia_tf._keras import IS_KERAS_3, keras
 from persia_tf.ops.gradients import without_gradients
 from persia_tf.ops.recording import recording
+from persia_tf.parallel.first_tensor import first_tensor
 
 
 class LayerCall(NamedTuple):
@@ -20,6 +21,7 @@ class LayerCall(NamedTuple):
     Attributes:
         args: The arguments.
         kwargs: The arguments.
+        examples: The size of the first axis, if it is known.
         times: How often a step calls the layer.
         is_first: Whether the inputs follow from the data alone, so that no gradients of
             them are needed.
@@ -27,15 +29,9 @@ class LayerCall(NamedTuple):
 
     args: Any
     kwargs: Any
+    examples: int | None
     times: int = 1
     is_first: bool = False
-
-    @property
-    def examples(self) -> int | None:
-        """The size of the first axis of the first tensor, if it is known."""
-        specs = tf.nest.flatten((self.args, self.kwargs))
-        first = next((each for each in specs if isinstance(each, tf.TensorSpec)), None)
-        return None if first is None or not first.shape.rank else first.shape[0]
 
 
 def layer_calls(model: Any, layers: Sequence[Any], specs: Any) -> dict[int, LayerCall]:
@@ -78,7 +74,9 @@ def _recording_call(layer: Any, calls: dict[int, LayerCall]) -> Iterator[None]:
         if id(layer) not in calls:
             given = _first_by_place(call, args, kwargs)
             specs = tf.nest.map_structure(_spec_of, given)
-            calls[id(layer)] = LayerCall(*specs, is_first=not _has_weights(given))
+            first = first_tensor(inspect.signature(call), *specs)
+            is_first = not _has_weights(given)
+            calls[id(layer)] = LayerCall(*specs, first.shape[0], is_first=is_first)
         else:
             first = calls[id(layer)]
             calls[id(layer)] = first._replace(times=first.times + 1)
