@@ -15,16 +15,14 @@ plot (which needs `pip install '.[bench]'`). The last line is one JSON object.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
-import platform
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from accuracy_data import DATA_SETS
-from accuracy_runs import Runs
+from accuracy_runs import Runs, versions
 from accuracy_training import MODES, SHARDS, train
 from turns import run_program
 
@@ -66,14 +64,10 @@ def setup_of(
 
 def common_setup(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns what is the same for all trainings."""
-    packages = ("tensorflow", "keras", "numpy")  # This process does not import them.
     return {
         "shards": SHARDS,
         "delay_ms": arguments.delay_ms,
-        "versions": {
-            **{name: importlib.metadata.version(name) for name in packages},
-            "python": platform.python_version(),
-        },
+        "versions": versions(),
     }
 
 

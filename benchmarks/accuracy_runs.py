@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +38,12 @@ class Runs:
         if self._path is not None:
             with self._path.open("a") as file:
                 file.write(json.dumps(said) + "\n")
+
+
+def versions() -> dict[str, str]:
+    """Returns the versions of what a training uses, without importing it."""
+    packages = ("tensorflow", "keras", "numpy")
+    return {
+        **{name: importlib.metadata.version(name) for name in packages},
+        "python": platform.python_version(),
+    }

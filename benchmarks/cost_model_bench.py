@@ -26,23 +26,17 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from hierarchical_runs import run
+from hierarchical_runs import add_options, run
 from hierarchical_worker import MODELS
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser, width=1024)
     add = parser.add_argument
-    add("--workers", type=int, default=2, help="(%(default)s)")
-    add("--group-size", type=int, help="of each group (all workers)")
-    add("--mbit", type=int, default=1000, help="per second (%(default)s)")
     add("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    add("--width", type=int, default=1024, help="of the models (%(default)s)")
-    add("--batch", type=int, default=64, help="examples per worker (%(default)s)")
-    add("--optimizer", default="adam", help="(%(default)s)")
     add("--plans", type=int, default=8, help="of each model (%(default)s)")
     add("--steps", type=int, default=40, help="of each plan (%(default)s)")
-    add("--quick", action="store_true", help="only a smoke test")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.models = ["narrow"]

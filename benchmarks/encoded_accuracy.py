@@ -22,10 +22,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.metadata
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -35,9 +33,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accuracy_data import DATA_SETS
-from accuracy_runs import Runs
+from accuracy_runs import Runs, versions
 from encoded_training import AXES, HIDDEN, MODES, WORKERS
 from shard_processes import running_shards
+from tf_config import environment_of_worker
 
 from persia_tf.processes.free_ports import free_ports
 
@@ -128,17 +127,13 @@ class _Worker(NamedTuple):
 def _running(
     index: int, addresses: Sequence[str], options: Sequence[str]
 ) -> Iterator[_Worker]:
-    config = {
-        "cluster": {"worker": addresses},
-        "task": {"type": "worker", "index": index},
-    }
     core = index % (os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as folder:
         errors = Path(folder) / "errors"
         with errors.open("w") as file:
             process = subprocess.Popen(
                 [sys.executable, str(_WORKER), "--core", str(core), *options],
-                env={**os.environ, "TF_CONFIG": json.dumps(config)},
+                env=environment_of_worker(index, {"worker": addresses}),
                 stdout=subprocess.PIPE if index == 0 else subprocess.DEVNULL,
                 stderr=file,
                 text=True,
@@ -166,15 +161,11 @@ def setup_of(name: str, mode: str, seed: int, quick: bool) -> dict[str, Any]:
 
 def common_setup() -> dict[str, Any]:
     """Returns what is the same for all trainings."""
-    packages = ("tensorflow", "keras", "numpy")
     return {
         "workers": WORKERS,
         "hidden": list(HIDDEN),
         "axes": list(AXES),
-        "versions": {
-            **{name: importlib.metadata.version(name) for name in packages},
-            "python": platform.python_version(),
-        },
+        "versions": versions(),
     }
 
 

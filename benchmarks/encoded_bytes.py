@@ -24,19 +24,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
-from limited_network import Machine, limited_network
+from network_workers import run_workers
 
-_WORKER = Path(__file__).absolute().parent / "encoded_bytes_worker.py"
 _WORKERS = 2
-_PORT = 7000
-_RUN_SECONDS = 600
 _OF_WORKERS = ("width", "layers", "batch", "steps", "keep", "values")
 
 
@@ -75,49 +68,12 @@ def main() -> None:
 
 def kilobytes(side: str, encoded: bool, arguments: argparse.Namespace) -> float:
     """Trains on one side; returns the kilobytes that a machine sends in a step."""
-    with limited_network(_WORKERS, arguments.mbit * 10**6) as machines:
-        workers = [
-            _start(side, encoded, index, machines, arguments)
-            for index in range(_WORKERS)
-        ]
-        try:
-            outputs = [worker.communicate(timeout=_RUN_SECONDS) for worker in workers]
-        finally:
-            for worker in workers:
-                worker.kill()
-                worker.wait()
-    for worker, (_, errors) in zip(workers, outputs):
-        if worker.returncode:
-            raise SystemExit(f"a worker ended with {worker.returncode}: {errors}")
-    said = [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+    options = ["--side", side, *["--encoded"] * encoded]
+    for name in _OF_WORKERS:
+        options += [f"--{name}", str(getattr(arguments, name))]
+    said = run_workers("encoded_bytes_worker.py", options, _WORKERS, arguments.mbit)
     print(f"{side}, encoded={encoded}: {said}", file=sys.stderr, flush=True)
     return statistics.mean(of["bytes"] for of in said) / 1e3
-
-
-def _start(
-    side: str,
-    encoded: bool,
-    index: int,
-    machines: Sequence[Machine],
-    arguments: argparse.Namespace,
-) -> subprocess.Popen[str]:
-    addresses = [f"{machine.address}:{_PORT}" for machine in machines]
-    config = {
-        "cluster": {"worker": addresses},
-        "task": {"type": "worker", "index": index},
-    }
-    core = index % (os.cpu_count() or 1)
-    command = ["taskset", "-c", str(core), sys.executable, str(_WORKER)]
-    command += ["--side", side, *["--encoded"] * encoded]
-    for name in _OF_WORKERS:
-        command += [f"--{name}", str(getattr(arguments, name))]
-    return subprocess.Popen(
-        machines[index].command(*command),
-        env={**os.environ, "TF_CONFIG": json.dumps(config)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 if __name__ == "__main__":

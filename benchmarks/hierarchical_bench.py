@@ -26,24 +26,18 @@ import statistics
 import sys
 from collections.abc import Sequence
 
-from hierarchical_runs import run
+from hierarchical_runs import add_options, run
 from hierarchical_worker import MODELS, WAYS
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser, width=2048)
     add = parser.add_argument
-    add("--workers", type=int, default=2, help="(%(default)s)")
-    add("--group-size", type=int, help="of each group (all workers)")
-    add("--mbit", type=int, default=1000, help="per second (%(default)s)")
     add("--model", choices=MODELS, default="wide", help="(%(default)s)")
-    add("--width", type=int, default=2048, help="of the model (%(default)s)")
-    add("--batch", type=int, default=64, help="examples per worker (%(default)s)")
-    add("--optimizer", default="adam", help="(%(default)s)")
     add("--steps", type=int, default=10, help="of each run (%(default)s)")
     add("--turns", type=int, default=3, help="of each side (%(default)s)")
     add("--ways", nargs="+", choices=WAYS, default=list(WAYS))
-    add("--quick", action="store_true", help="only a smoke test")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.width, arguments.steps, arguments.turns = 128, 2, 1

@@ -31,6 +31,7 @@ from typing import Any
 from native_programs import machine
 from results_file import write_section
 from shard_processes import running_shards
+from tf_config import environment_of_worker
 
 from persia_tf.processes.free_ports import free_ports
 
@@ -90,7 +91,6 @@ def start_worker(
     arguments: argparse.Namespace,
     shard_pids: Sequence[int],
 ) -> subprocess.Popen:
-    config = {"cluster": cluster, "task": {"type": "worker", "index": index}}
     options: dict[str, Any] = {
         "--core": arguments.cores[index],
         "--batches": arguments.batches,
@@ -102,7 +102,7 @@ def start_worker(
     command += ["--shard-pids", *shard_pids]
     return subprocess.Popen(
         [str(part) for part in command],
-        env={**os.environ, "TF_CONFIG": json.dumps(config)},
+        env=environment_of_worker(index, cluster),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -49,8 +49,9 @@ def check_scaling(optimizer: Any, encoded: bool) -> None:
         return
     if not isinstance(optimizer, keras.mixed_precision.LossScaleOptimizer):
         raise ValueError(
-            "an optimizer may be wrapped by keras.mixed_precision.LossScaleOptimizer "
-            f"only if a plan is applied. Received: {type(optimizer).__name__}"
+            "the only wrapper of an optimizer that a plan works with is "
+            "keras.mixed_precision.LossScaleOptimizer. Received: "
+            f"{type(optimizer).__name__}"
         )
     if encoded:
         raise ValueError(

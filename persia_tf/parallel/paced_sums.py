@@ -47,9 +47,8 @@ class PacedSums:
         return tf.concat(sums, axis=0) if len(sums) > 1 else sums[0]
 
     def _one_sum(self, piece: tf.Tensor, name: str) -> tf.Tensor:
-        before = self._sums[-_ON_THEIR_WAY:][:1]
-        if len(self._sums) < _ON_THEIR_WAY:
-            before = []
+        is_full = len(self._sums) >= _ON_THEIR_WAY
+        before = [self._sums[-_ON_THEIR_WAY]] if is_full else []
         with tf.control_dependencies(before):
             total = self.members.sum(piece, name)
         self._sums.append(total)

@@ -91,8 +91,8 @@ def _recording_call(layer: Any, calls: dict[int, LayerCall]) -> Iterator[None]:
 
 def _has_weights(values: Any) -> bool:
     """Returns whether tensors of a graph depend on variables."""
-    tensors = [each for each in tf.nest.flatten(values) if tf.is_tensor(each)]
-    waiting = [each.op for each in tensors if isinstance(each, tf.Tensor)]
+    flat = tf.nest.flatten(values)
+    waiting = [each.op for each in flat if isinstance(each, tf.Tensor)]
     seen = set(waiting)
     while waiting:
         inputs = waiting.pop().inputs

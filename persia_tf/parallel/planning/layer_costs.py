@@ -38,12 +38,22 @@ class LayerCost(NamedTuple):
     whole_bytes: int
     part_bytes: int
 
+    @property
+    def all_backward(self) -> float:
+        """Seconds of computing all gradients, without exchanges."""
+        return self.backward + self.weights_backward
+
+    def scaled(self, forward: float, backward: float) -> LayerCost:
+        """Returns the cost of a layer that computes for so many times as long."""
+        return self._replace(
+            forward=self.forward * forward,
+            backward=self.backward * backward,
+            weights_backward=self.weights_backward * backward,
+        )
+
     def times(self, calls: int) -> LayerCost:
         """Returns the cost of a layer that is called several times in a step."""
-        return self._replace(
-            forward=self.forward * calls,
-            backward=self.backward * calls,
-            weights_backward=self.weights_backward * calls,
+        return self.scaled(calls, calls)._replace(
             forward_transfers=self.forward_transfers * calls,
             backward_transfers=self.backward_transfers * calls,
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import itertools
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -80,22 +80,18 @@ class Curve(NamedTuple):
     @property
     def per_byte(self) -> float:
         """The seconds that one more byte takes, when there are many."""
-        (low, high), (short, long) = self.sizes[-2:], self.times[-2:]
-        return Line.through((low, short), (high, long)).per_byte
+        return Line.through(*list(zip(self.sizes, self.times))[-2:]).per_byte
 
 
+@dataclasses.dataclass(frozen=True)
 class Network:
     """The cost of exchanges among some workers.
 
-    Args:
+    Attributes:
         curves: The cost of each of `KINDS`.
     """
 
-    def __init__(self, curves: Mapping[str, Curve]) -> None:
-        self.curves = dict(curves)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Network) and self.curves == other.curves
+    curves: dict[str, Curve]
 
     @classmethod
     def of_bandwidth(cls, members: int, bandwidth: float) -> Network:

@@ -207,7 +207,7 @@ class _Planner:
             update=update_curve(self._model.optimizer, self._strategy, self._timing),
             overhead=max(0.0, overhead),
             other_forward=forward - sum(each.forward for each in whole),
-            other_backward=backward - sum(map(_backward, whole)),
+            other_backward=backward - sum(each.all_backward for each in whole),
             other_bytes=total - sum(each.whole_bytes for each in whole),
         )
 
@@ -257,10 +257,6 @@ def _measured(layout: Layout) -> tuple[Network, Network, Network]:
     return group, workers, peers
 
 
-def _backward(cost: LayerCost) -> float:
-    return cost.backward + cost.weights_backward
-
-
 def _scaled(costs: StepCosts) -> StepCosts:
     """Makes layers take no more time together than the whole model.
 
@@ -268,16 +264,12 @@ def _scaled(costs: StepCosts) -> StepCosts:
     """
     machine = costs.machine
     forward = sum(each[WHOLE].forward for each in costs.layers.values())
-    backward = sum(_backward(each[WHOLE]) for each in costs.layers.values())
+    backward = sum(each[WHOLE].all_backward for each in costs.layers.values())
     forward_scale = 1 + min(0.0, machine.other_forward) / (forward or 1.0)
     backward_scale = 1 + min(0.0, machine.other_backward) / (backward or 1.0)
     layers = {
         name: {
-            axis: cost._replace(
-                forward=cost.forward * forward_scale,
-                backward=cost.backward * backward_scale,
-                weights_backward=cost.weights_backward * backward_scale,
-            )
+            axis: cost.scaled(forward_scale, backward_scale)
             for axis, cost in each.items()
         }
         for name, each in costs.layers.items()

@@ -84,8 +84,7 @@ def layer_seconds(cost: LayerCost, machine: Machine) -> float:
     transfers = cost.forward_transfers + cost.backward_transfers
     return (
         cost.forward
-        + cost.backward
-        + cost.weights_backward
+        + cost.all_backward
         + _seconds(transfers, machine.group)
         + _sum_seconds(cost.whole_bytes, machine.workers)
         + _sum_seconds(cost.part_bytes, machine.peers)
@@ -194,7 +193,7 @@ class _Bucket:
     def send(self) -> None:
         """Starts the sum."""
         if self._size:
-            seconds = self._network.seconds(Transfer("sum", self._size))
+            seconds = _sum_seconds(self._size, self._network)
             self._step.add_sum(seconds, self._update_per_byte * self._size)
         self._size = 0
 
