@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3
-from persia_tf.distribute import keras3_reduce
+from persia_tf.distribute import keras3_reduce, tf_keras_metrics
 from persia_tf.distribute.named_failures import name_failed_workers
 from persia_tf.distribute.peers import Peers
 from persia_tf.distribute.watchdog import Watchdog
@@ -25,6 +25,8 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
       workers would wait forever for the shards to join.
     - `fit`, `evaluate` and `predict` work under Keras 3 too
       (https://github.com/keras-team/keras/issues/20585).
+    - With tf_keras, a model that has trained can load weights
+      (https://github.com/keras-team/tf-keras/issues/731).
     - A worker that has lost a peer raises an error that names the peer, by default
       after five minutes at most. With TensorFlow's strategy, it may wait forever.
 
@@ -73,6 +75,8 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         self._watchdog: Watchdog | None = None
         peers = Peers.of(cluster_resolver)
         name_failed_workers(peers)
+        if not IS_KERAS_3:
+            tf_keras_metrics.load_metrics_from_arrays()
         if self.num_replicas_in_sync > 1 and self._timeout_seconds:
             self._watchdog = Watchdog(self, self._timeout_seconds, peers)
 

@@ -114,6 +114,25 @@ def test_a_subclassed_model_needs_inputs(strategy):
     assert placements(plan) == {"wide": "model", "head": "data"}
 
 
+def test_an_axis_of_unknown_size_needs_inputs_and_has_their_size(strategy):
+    with strategy.scope():
+        inputs = x = keras.Input((None, 8), name="steps")
+        x = keras.layers.Dense(8, name="it")(x)
+        x = keras.layers.GlobalAveragePooling1D()(x)
+        model = keras.Model(inputs, x)
+        model.compile("sgd", "mse")
+    received = r"Received: the input steps of the shape \(None, None, 8\), inputs=None"
+    with pytest.raises(ValueError, match=f"`inputs` must be given .* {received}"):
+        make_plan(model)
+    sums = 4 * (8 * 8 + 8) / 2 * 2 * 1 / 2
+    for length in (5, 50):
+        batch = np.zeros((3, length, 8), "float32")
+        [layer] = make_plan(model, inputs=batch).layers
+        assert layer.examples == 2
+        numbers = 2 * length * 8
+        assert layer.divisions["columns"] == 4 * 2 * numbers + sums
+
+
 def test_layers_within_layers_are_named_by_both(strategy):
     with strategy.scope():
         tower = keras.Sequential(

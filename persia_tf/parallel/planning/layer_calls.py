@@ -126,7 +126,8 @@ def input_specs(model: Any, inputs: Any, batch_size: int) -> Any:
     Args:
         model: A built Keras model.
         inputs: A batch of what the model is called with, of any size; needed if the
-            model is neither functional nor sequential.
+            model is neither functional nor sequential, or if an input has an axis of
+            unknown size besides that of the examples.
         batch_size: The number of examples.
 
     Raises:
@@ -155,7 +156,7 @@ def _input_specs(model: Any, inputs: Any) -> Any:
             f"Received: model={model!r}, inputs=None"
         )
     tree = keras.tree if IS_KERAS_3 else tf.nest
-    return tree.map_structure(_spec_of_symbolic, symbolic)
+    return tree.map_structure(_sized_spec_of, symbolic)
 
 
 def _symbolic_inputs(model: Any) -> Any:
@@ -168,6 +169,18 @@ def _symbolic_inputs(model: Any) -> Any:
 
 def _as_tensors(inputs: Any) -> Any:
     return tf.nest.map_structure(tf.convert_to_tensor, inputs)
+
+
+def _sized_spec_of(symbolic: Any) -> Any:
+    spec = _spec_of_symbolic(symbolic)
+    if isinstance(spec, tf.TensorSpec) and not spec.shape[1:].is_fully_defined():
+        raise ValueError(
+            "`inputs` must be given if an input of the model has an axis of unknown "
+            "size besides that of the examples: pass a batch of what the model is "
+            f"called with, of typical sizes. Received: the input {symbolic.name} of "
+            f"the shape {spec.shape}, inputs=None"
+        )
+    return spec
 
 
 def _spec_of_symbolic(symbolic: Any) -> Any:

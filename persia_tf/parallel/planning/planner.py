@@ -70,7 +70,8 @@ def plan(
         group_size: The number of workers in a group. Defaults to None: the strategy's,
             or all workers if `workers` is given.
         inputs: A batch of what the model is called with, of any size. Needed if the
-            model is neither functional nor sequential.
+            model is neither functional nor sequential, or if an input has an axis of
+            unknown size besides that of the examples: then with typical sizes.
 
     Returns:
         The plan.
@@ -78,7 +79,7 @@ def plan(
     Raises:
         ValueError: if the model was not made in the scope of a `HierarchicalStrategy`,
             if `workers` is another number than the strategy's and no bandwidth is
-            given, or if an argument is out of its range.
+            given, if `inputs` is needed, or if an argument is out of its range.
     """
     strategy = strategy_of_model(model)
     batch_size = checks.integer("batch_size", batch_size, 1, _MOST)
