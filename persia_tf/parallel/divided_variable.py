@@ -16,6 +16,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.ops.resource_variable_ops import (
+    ResourceVariable as _ResourceVariable,
+)
 
 from persia_tf._keras import IS_KERAS_3
 from persia_tf.parallel.members import Members
@@ -121,7 +124,9 @@ class DividedVariable:
     def _new_storage(self, value: Any) -> Any:
         old = self._storage()
         with tf.init_scope(), tf.device(old.device):
-            new = type(old)(
+            # Not of the type of the old one: a `tf.function` makes variables of a type
+            # that can only be made there. Nor by `tf.Variable`, which asks the strategy.
+            new = _ResourceVariable(
                 value, dtype=old.dtype, trainable=old.trainable, name=old.name[:-2]
             )
         # Optimizers know a model's variables by this identifier.
