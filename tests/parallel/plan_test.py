@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf._keras import keras
@@ -131,6 +132,31 @@ def test_an_axis_of_unknown_size_needs_inputs_and_has_their_size(strategy):
         assert layer.examples == 2
         numbers = 2 * length * 8
         assert layer.divisions["columns"] == 4 * 2 * numbers + sums
+
+
+def test_a_layer_stays_whole_if_its_sizes_depend_on_the_data(strategy):
+    class OfSome(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.wide = keras.layers.Dense(256, name="wide")
+            self.some = keras.layers.Dense(256, name="some")
+
+        def call(self, x):
+            x = self.wide(x)
+            return self.some(tf.boolean_mask(x, x[:, 0] > 0))
+
+    with strategy.scope():
+        model = OfSome()
+        model.compile("sgd", "mse")
+        inputs = np.ones((4, 256), "float32")
+        model.wide.build((None, 256))
+        model.some.build((None, 256))
+        model.built = True
+    plan = make_plan(model, inputs=inputs)
+    assert placements(plan) == {"wide": "model", "some": "data"}
+    ptf.parallel.tag(model.some, "model")
+    with pytest.raises(ValueError, match="some is tagged .* not depend on the data"):
+        make_plan(model, inputs=inputs)
 
 
 def test_layers_within_layers_are_named_by_both(strategy):

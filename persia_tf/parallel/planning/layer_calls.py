@@ -33,6 +33,15 @@ class LayerCall(NamedTuple):
     times: int = 1
     is_first: bool = False
 
+    @property
+    def is_known(self) -> bool:
+        """Whether all sizes are known before the model runs."""
+        return all(
+            each.shape.is_fully_defined()
+            for each in tf.nest.flatten((self.args, self.kwargs))
+            if isinstance(each, tf.TensorSpec)
+        )
+
 
 def layer_calls(model: Any, layers: Sequence[Any], specs: Any) -> dict[int, LayerCall]:
     """Returns how a model calls some layers.

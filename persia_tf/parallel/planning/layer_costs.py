@@ -78,7 +78,14 @@ def measured_cost(
         members: The number of workers in a group.
         strategy: The strategy in whose scope the layer was built.
         timing: Times functions.
+
+    Returns:
+        The cost. If the sizes of the inputs depend on the data, the layer is not run,
+        and what it computes counts as that of the rest of the model.
     """
+    if not call.is_known:
+        weights = [stored(each) for each in layer.trainable_variables]
+        return LayerCost(0.0, 0.0, 0.0, (), (), sum(map(_bytes_of, weights)), 0)
     loopback = LoopbackMembers(members)
     with _placed(name, layer, call, axis, loopback) as divided:
         compute = _Compute(layer, call, strategy, loopback.transfers)

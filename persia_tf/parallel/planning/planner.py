@@ -179,7 +179,7 @@ class _Planner:
 
     def _axes(self, layer: Any, call: LayerCall) -> list[str]:
         splittable = splittable_of(layer)
-        if self._group_size == 1 or call.examples is None or splittable is None:
+        if self._group_size == 1 or not call.is_known or splittable is None:
             return []
         return [
             axis
@@ -294,7 +294,8 @@ def _tagged(name: str, wanted: Tag, axes: Sequence[str]) -> tuple[str, ...]:
             f"the layer {name} is tagged as divided"
             + (f" by {wanted.axis}" if wanted.axis else "")
             + ", but cannot be: the sizes of its weights must be multiples of the "
-            "number of workers in a group, and the size of the batch must be that of "
-            f"its input's first axis. Received: a layer that allows {list(axes)}"
+            "number of workers in a group, the size of the batch must be that of its "
+            "input's first axis, and sizes of its inputs must not depend on the data. "
+            f"Received: a layer that allows {list(axes)}"
         )
     return left
