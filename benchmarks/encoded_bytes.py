@@ -5,7 +5,8 @@
 
 Two workers train wide dense layers, each on a machine of its own: a network namespace
 (needs root). The kernel counts what each machine's interface sends, with all headers,
-over a number of steps after the first ones. The sides differ in what is exchanged:
+over a number of steps after the first ones, which are exact. The sides differ in what
+is exchanged:
 
     gradients    no layer is divided: the sums of gradients
     activations  all wide layers are divided: activations and their gradients

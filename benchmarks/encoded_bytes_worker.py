@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-_WARM_UP = 5
+_SETTLING_STEPS = 5
 _TIMEOUT_SECONDS = 300
 _SENT = Path("/sys/class/net/wire/statistics/tx_bytes")
 
@@ -30,6 +30,8 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
             timeout_seconds=_TIMEOUT_SECONDS
         )
     )
+    threshold = ptf.parallel.Threshold(arguments.keep, values=arguments.values)
+    first_steps = threshold.warmup + _SETTLING_STEPS
     examples = arguments.batch * strategy.workers
     width = 1 if arguments.side == "nothing" else arguments.width
     data = tf.data.Dataset.from_tensors(
@@ -37,14 +39,13 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
             tf.random.stateless_normal((examples, width), (1, 2)),
             tf.random.stateless_uniform((examples, 1), (3, 4)),
         )
-    ).repeat(_WARM_UP + arguments.steps)
+    ).repeat(first_steps + arguments.steps)
     sent: list[int] = []
 
     class Meter(keras.callbacks.Callback):
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             sent.append(int(_SENT.read_text()))
 
-    threshold = ptf.parallel.Threshold(arguments.keep, values=arguments.values)
     encodings = {arguments.side: threshold} if arguments.encoded else {}
     with strategy.scope():
         keras.utils.set_random_seed(1)
@@ -56,7 +57,7 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
         plan = ptf.parallel.plan(model, examples).encode(**encodings)
         plan.apply(model)
         model.fit(data, verbose=0, callbacks=[Meter()])
-    return {"bytes": (sent[-1] - sent[_WARM_UP - 1]) / arguments.steps}
+    return {"bytes": (sent[-1] - sent[first_steps - 1]) / arguments.steps}
 
 
 def _model(keras: Any, arguments: argparse.Namespace) -> Any:

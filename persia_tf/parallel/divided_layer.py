@@ -52,7 +52,7 @@ class DividedLayer:
         self._members = members
         self._capacity = capacity
         self._encoding = encoding
-        self._codecs: dict[tuple[str, int, int], ActivationCodec] = {}
+        self._codecs: dict[tuple[str, int, int, int], ActivationCodec] = {}
         self._signature = inspect.signature(layer.call)
         self.variables = [
             DividedVariable(variable, weight_axis, members)
@@ -90,19 +90,22 @@ class DividedLayer:
         rows = self._checked(rows)
         return Exchange(self._members, self.name, rows, self._capacity, codecs)
 
-    def _codec(self, name: str, pieces: int, count: int) -> ActivationCodec:
-        key = (name, pieces, count)
+    def _codec(
+        self, name: str, pieces: int, count: int, columns: int
+    ) -> ActivationCodec:
+        key = (name, pieces, count, columns)
         if key not in self._codecs:
-            unique = f"{name}/{pieces}x{count}"
-            self._codecs[key] = activation_codec(self._encoding, *key[1:], unique)
+            self._codecs[key] = activation_codec(
+                self._encoding, *key[1:], _name_of_codec(*key)
+            )
         return self._codecs[key]
 
     @property
     def state(self) -> dict[str, tf.Variable]:
         """The variables of the encoding of this worker, by name."""
         return {
-            f"{name}/{pieces}x{count}/{part}": variable
-            for (name, pieces, count), codec in self._codecs.items()
+            f"{_name_of_codec(*key)}/{part}": variable
+            for key, codec in self._codecs.items()
             for part, variable in codec.state.items()
         }
 
@@ -113,3 +116,7 @@ class DividedLayer:
             "all workers together. Received examples:"
         )
         return checked(rows, rows <= self._capacity, [message, rows])
+
+
+def _name_of_codec(name: str, pieces: int, count: int, columns: int) -> str:
+    return f"{name}/{pieces}x{count // columns}x{columns}"

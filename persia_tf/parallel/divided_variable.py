@@ -125,7 +125,7 @@ class DividedVariable:
         old = self._storage()
         with tf.init_scope(), tf.device(old.device):
             # Not of the type of the old one: a `tf.function` makes variables of a type
-            # that can only be made there. Nor by `tf.Variable`, which asks the strategy.
+            # that can be made only there. Nor by `tf.Variable`: it asks the strategy.
             new = _ResourceVariable(
                 value, dtype=old.dtype, trainable=old.trainable, name=old.name[:-2]
             )

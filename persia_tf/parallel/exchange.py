@@ -37,8 +37,8 @@ class Exchange:
         capacity: The greatest size of the first axis on any member: an int, or an int32
             scalar that is equal on all members.
         codecs: Returns how an exchange is encoded, by its name, the number of pieces
-            that a member sends, and the numbers in each; None if it is not. Defaults to
-            None: no exchange is encoded.
+            that a member sends, the numbers in each, and the size of the last axis;
+            None if it is not. Defaults to None: no exchange is encoded.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Exchange:
         name: str,
         rows: tf.Tensor | int,
         capacity: tf.Tensor | int,
-        codecs: Callable[[str, int, int], ActivationCodec | None] | None = None,
+        codecs: Callable[[str, int, int, int], ActivationCodec | None] | None = None,
     ) -> None:
         self._members = members
         self._name = name
@@ -171,7 +171,8 @@ class Exchange:
         known = x.shape.is_fully_defined() and x.dtype.is_floating
         if self._codecs is None or not known:
             return None
-        return self._codecs(name, pieces, x.shape.num_elements() // pieces)
+        count = x.shape.num_elements() // pieces
+        return self._codecs(name, pieces, count, x.shape[-1])
 
     def _by_member(self, x: tf.Tensor) -> tf.Tensor:
         return _divided(x, 0, self.size)

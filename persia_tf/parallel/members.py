@@ -98,6 +98,30 @@ class Members:
         """Returns the greatest of the members' values, as `sum` does the sum."""
         return self._reduce(value, name, "Max")
 
+    @tf.autograph.experimental.do_not_convert
+    def either(
+        self,
+        condition: tf.Tensor,
+        if_true: Callable[[], Any],
+        if_false: Callable[[], Any],
+    ) -> Any:
+        """Returns the results of one of two functions that exchange tensors.
+
+        Args:
+            condition: A bool scalar, equal on all members.
+            if_true: Called without arguments; returns a nest of tensors.
+            if_false: The same; its results have the same structure and dtypes.
+        """
+        # What is noted within would have the exchanges wait for all earlier ones, since
+        # TensorFlow orders conditions that write the same variable.
+        watchdog, self._watchdog = self._watchdog, None
+        try:
+            results = tf.cond(condition, if_true, if_false)
+        finally:
+            self._watchdog = watchdog
+        self._noted(tf.nest.flatten(results)[0])
+        return results
+
     def _moved(
         self, operation: Callable[..., tf.Tensor], value: tf.Tensor, name: str
     ) -> tf.Tensor:

@@ -12,17 +12,27 @@ from persia_tf.parallel.compression import crossing, encodings, entries, formats
 from persia_tf.parallel.compression.activations import activation_codec
 from persia_tf.parallel.compression.encodings import Float16, Int8, Threshold
 from persia_tf.parallel.compression.gradients import gradient_codec
-from persia_tf.parallel.compression.sizes import activation_bytes, gradient_bytes
+from persia_tf.parallel.compression.rank_one import RankOne
+from persia_tf.parallel.compression.sizes import gradient_bytes, payload_bytes
 
 WAIT_SECONDS = 60
 
 ALL = [
     Float16(),
     Int8(),
-    Threshold(keep=0.05, every=7),
-    Threshold(keep=0.05, every=7, values="float16"),
+    Threshold(keep=0.05, every=7, warmup=0),
+    Threshold(keep=0.05, every=7, values="float16", warmup=0),
 ]
 BY_THRESHOLD = ALL[2:]
+
+
+def large(keep=0.1, **arguments):
+    return Threshold(keep, warmup=0, **arguments)
+
+
+def activations(encoding, pieces, count):
+    """A codec whose pieces are one row each, so that no product is of rank one."""
+    return activation_codec(encoding, pieces, count, count, "x")
 
 
 class Wire:
@@ -46,6 +56,13 @@ class FakeMembers:
         self.size = wire.size
         self._wire = wire
         self.rank = rank
+
+    def sum(self, value, name):
+        self._count(value, 2 * (self.size - 1) / self.size)
+        return tf.add_n(self._wire.swap(self.rank, value))
+
+    def either(self, condition, if_true, if_false):
+        return tf.cond(condition, if_true, if_false)
 
     def gather(self, value, name):
         self._count(value, self.size - 1)
@@ -109,6 +126,7 @@ def test_equal_encodings_have_equal_hashes():
         ({"keep": "1%"}, TypeError, "`keep` must .*Received: keep='1%'"),
         ({"every": 0}, ValueError, "`every` must be an integer from 1 .*every=0"),
         ({"every": 1.5}, TypeError, "`every` must .*Received: every=1.5"),
+        ({"warmup": -1}, ValueError, "`warmup` must be an integer from 0 .*warmup=-1"),
         ({"values": "int8"}, ValueError, "`values` must be one of .*values='int8'"),
     ],
 )
@@ -140,19 +158,19 @@ def test_rounding_is_small_at_any_scale(count, scale):
     x = normal(3, count, scale=scale)
     largest = np.abs(x).max(axis=1, keepdims=True)
     for encoding, most in ((Float16(), 2**-11), (Int8(), 0.5 / 127)):
-        difference = through(activation_codec(encoding, 3, count, "x"), x) - x
+        difference = through(activations(encoding, 3, count), x) - x
         assert (np.abs(difference) <= largest * most * 1.01 + formats.TINY).all()
 
 
 def test_float16_keeps_small_numbers_beside_large_ones():
     x = np.array([[1e6, 1.0, -0.01]], np.float32)
-    received = through(activation_codec(Float16(), 1, 3, "x"), x)
+    received = through(activations(Float16(), 1, 3), x)
     np.testing.assert_allclose(received, x, rtol=2**-11)
 
 
 def test_zeros_stay_zeros():
     for encoding in ALL:
-        codec = activation_codec(encoding, 2, 300, "x")
+        codec = activations(encoding, 2, 300)
         for _ in range(3):
             assert (through(codec, np.zeros((2, 300), np.float32)) == 0).all()
 
@@ -163,7 +181,7 @@ def test_zeros_stay_zeros():
 def test_what_is_not_finite_arrives_and_harms_no_other_row(encoding, place, value):
     x = normal(3, 1000)
     x[1, place] = value
-    codec = activation_codec(encoding, 3, 1000, "x")
+    codec = activations(encoding, 3, 1000)
     for _ in range(2):
         received = through(codec, x)
         assert not np.isfinite(received[1, place])
@@ -174,39 +192,45 @@ def test_what_is_not_finite_arrives_and_harms_no_other_row(encoding, place, valu
 def test_the_largest_numbers_arrive_in_their_places(count):
     x = normal(2, count) * [[1.0], [100.0]]
     x = x.astype(np.float32)
-    received = through(activation_codec(Threshold(keep=0.1), 2, count, "x"), x)
+    received = through(activations(large(), 2, count), x)
     assert (received == thresholded(x, 0.1)).all()
-    codec = activation_codec(Threshold(keep=0.1, values="float16"), 2, count, "x")
+    codec = activations(large(values="float16"), 2, count)
     np.testing.assert_allclose(through(codec, x), received, rtol=2**-11)
 
 
 @pytest.mark.parametrize("count", [1, 7, 1000, 200_000])
 @pytest.mark.parametrize("encoding", ALL)
 def test_payloads_have_the_size_that_is_told(encoding, count):
-    codec = activation_codec(encoding, 2, count, "x")
+    codec = activations(encoding, 2, count)
     payload, _ = codec.encode(tf.constant(normal(2, count)))
+    assert 2 * payload_bytes(encoding, count) == payload.numpy().nbytes
+
+
+@pytest.mark.parametrize(
+    ("encoding", "least", "least_with_gradient"),
+    [
+        (Float16(), 1.99, 1.99),
+        (Int8(), 3.9, 3.9),
+        (Threshold(keep=0.02), 26, 26),
+        (Threshold(keep=0.01), 53, 53),
+        (Threshold(keep=0.02, values="float16"), 39, 46),
+        (Threshold(keep=0.01, values="float16"), 79, 89),
+    ],
+)
+def test_bytes_are_fewer(encoding, least, least_with_gradient):
+    shape = (256, 1024)
+    count = shape[0] * shape[1]
+    codec = activation_codec(encoding, 1, count, shape[1], "x")
+    payload, _ = codec.encode(tf.constant(normal(1, count)))
     _, received = codec.decode(payload)
-    back = codec.encode_gradient(tf.constant(normal(2, count)), received)
-    forward, backward = activation_bytes(encoding, count)
-    assert 2 * forward == payload.numpy().nbytes
-    assert 2 * backward == back.numpy().nbytes
-
-
-def test_bytes_are_fewer():
-    plain = activation_bytes(None, 100_000)[0]
-    assert plain == 400_000
-    for encoding, least in (
-        (Float16(), 1.99),
-        (Int8(), 3.9),
-        (Threshold(keep=0.02), 26),
-        (Threshold(keep=0.01), 53),
-        (Threshold(keep=0.01, values="float16"), 79),
-    ):
-        assert plain / activation_bytes(encoding, 100_000)[0] > least
+    back = codec.encode_gradient(tf.constant(normal(1, count)), received)
+    forward, backward = payload.numpy().nbytes, back.numpy().nbytes
+    assert 4 * count / forward > least
+    assert 8 * count / (forward + backward) > least_with_gradient
 
 
 def test_the_threshold_is_kept_until_it_is_time():
-    codec = activation_codec(Threshold(keep=0.1, every=3), 1, 1000, "x")
+    codec = activations(large(every=3), 1, 1000)
     taus = []
     for step in range(7):
         through(codec, normal(1, 1000, seed=step))
@@ -217,15 +241,15 @@ def test_the_threshold_is_kept_until_it_is_time():
 
 @pytest.mark.parametrize("factor", [0.1, 10.0])
 def test_the_threshold_follows_numbers_that_grow_or_shrink(factor):
-    codec = activation_codec(Threshold(keep=0.1), 1, 1000, "x")
+    codec = activations(large(), 1, 1000)
     x = normal(1, 1000)
     through(codec, x)
     assert (through(codec, x * factor) == thresholded(x * factor, 0.1)).all()
 
 
 def test_of_equal_numbers_the_first_ones_that_have_room_arrive():
-    encoding = Threshold(keep=0.1)
-    codec = activation_codec(encoding, 2, 1000, "x")
+    encoding = large()
+    codec = activations(encoding, 2, 1000)
     x = np.stack([np.ones(1000, np.float32), normal(1000)])
     for _ in range(2):
         received = through(codec, x)
@@ -235,7 +259,7 @@ def test_of_equal_numbers_the_first_ones_that_have_room_arrive():
 
 
 def test_if_few_numbers_are_not_zero_they_arrive():
-    codec = activation_codec(Threshold(keep=0.1), 1, 1000, "x")
+    codec = activations(large(), 1, 1000)
     x = np.zeros((1, 1000), np.float32)
     x[0, [5, 999]] = [1e-6, -3]
     for _ in range(2):
@@ -263,7 +287,7 @@ def test_a_function_is_traced_once_and_computes_the_same(encoding):
 @pytest.mark.parametrize("encoding", ALL)
 def test_gradients_cross_in_a_function(encoding, dtype):
     """In a function, variables under a custom gradient need care."""
-    codec = activation_codec(encoding, 1, 400, "x")
+    codec = activations(encoding, 1, 400)
 
     @tf.function
     def gradient_of_square(x):
@@ -287,7 +311,7 @@ def test_each_member_gathers_what_all_sent_and_gets_all_gradients_back():
     factors = normal(3, 3, 1000, seed=1)
 
     def member(members, rank):
-        codec = activation_codec(Threshold(keep=0.1), 1, 1000, "x")
+        codec = activations(large(), 1, 1000)
         own = tf.constant(x[rank])
         with tf.GradientTape() as tape:
             tape.watch(own)
@@ -310,7 +334,7 @@ def test_each_member_exchanges_pieces_and_their_gradients():
     factors = normal(3, 3, 1000, seed=1)
 
     def member(members, rank):
-        codec = activation_codec(Threshold(keep=0.1), 3, 1000, "x")
+        codec = activations(large(), 3, 1000)
         own = tf.constant(x[rank])
         with tf.GradientTape() as tape:
             tape.watch(own)
@@ -448,3 +472,99 @@ def test_training_converges_to_nearly_the_same_loss():
     plain = trained_loss(None)
     for encoding in ALL:
         assert trained_loss(encoding) == pytest.approx(plain, rel=0.002)
+
+
+def test_a_matrix_of_rank_one_arrives():
+    column, row = normal(2, 40, 1), normal(2, 1, 30, seed=1)
+    x = (column * row).reshape(2, -1)
+    x[1] *= 1e-20
+    for numbers, close in ((formats.FLOAT32, 1e-5), (formats.FLOAT16, 2e-3)):
+        codec = RankOne(numbers, 40, 30)
+        payload = codec.encode(tf.constant(x))
+        assert payload.shape == (2, codec.words)
+        received = codec.decode(payload).numpy()
+        for each, expected in zip(received, x):
+            np.testing.assert_allclose(each, expected, atol=close * expected.max())
+
+
+def test_the_product_is_as_close_as_the_greatest_singular_value_allows():
+    x = normal(40, 30) + 3 * normal(40, 1, seed=1) * normal(1, 30, seed=2)
+    codec = RankOne(formats.FLOAT32, 40, 30)
+    received = codec.decode(codec.encode(tf.constant(x.reshape(1, -1)))).numpy()
+    values = np.linalg.svd(x, compute_uv=False)
+    distance = np.linalg.norm(x - received.reshape(40, 30))
+    assert distance < 1.001 * np.sqrt((values[1:] ** 2).sum())
+
+
+def test_of_zeros_a_product_is_zeros_and_what_is_not_finite_harms_no_other_matrix():
+    x = np.zeros((3, 1200), np.float32)
+    x[1, 7] = np.inf
+    codec = RankOne(formats.FLOAT16, 40, 30)
+    received = codec.decode(codec.encode(tf.constant(x))).numpy()
+    assert (received[::2] == 0).all()
+    assert not np.isfinite(received[1]).all()
+
+
+@pytest.mark.parametrize("values", ["float32", "float16"])
+def test_gradients_come_back_at_the_places_and_of_the_others_the_main_part(values):
+    encoding = large(values=values)
+    codec = activation_codec(encoding, 2, 6400, 64, "x")
+    x = normal(2, 6400)
+    payload, sent = codec.encode(tf.constant(x))
+    y, received = codec.decode(payload)
+    is_sent = y.numpy() != 0
+    # Of rank one besides what is sent.
+    gradient = (normal(2, 100, 1, seed=1) * normal(2, 1, 64, seed=2)).reshape(2, -1)
+    gradient[is_sent] += 5
+    back = codec.encode_gradient(tf.constant(gradient), received)
+    returned = codec.decode_gradient(back, sent).numpy()
+    np.testing.assert_allclose(returned[is_sent], gradient[is_sent], rtol=1e-3)
+    others = np.linalg.norm((returned - gradient)[~is_sent])
+    assert others < 0.35 * np.linalg.norm(gradient[~is_sent])
+
+
+def test_of_few_features_the_others_are_zeros():
+    codec = activation_codec(large(), 1, 1000, 2, "x")
+    payload, sent = codec.encode(tf.constant(normal(1, 1000)))
+    y, received = codec.decode(payload)
+    back = codec.encode_gradient(tf.ones([1, 1000]), received)
+    returned = codec.decode_gradient(back, sent).numpy()
+    assert ((returned != 0) == (y.numpy() != 0)).all()
+
+
+def test_the_first_exchanges_are_exact():
+    x = normal(2, 5, 1, 1000)
+    factors = normal(2, 2, 1000, seed=1)
+
+    def member(members, rank):
+        codec = activations(Threshold(keep=0.1, warmup=2), 1, 1000)
+        results = []
+        for each in x[rank]:
+            own = tf.constant(each)
+            with tf.GradientTape() as tape:
+                tape.watch(own)
+                y = crossing.gathered(codec, members, own, "x")
+                loss = tf.reduce_sum(y * factors[rank])
+            results.append((y.numpy(), tape.gradient(loss, own).numpy()))
+        return results
+
+    for rank, steps in enumerate(run(2, member)[0]):
+        for step, (y, gradient) in enumerate(steps):
+            exact = (y == x[:, step, 0]).all()
+            assert exact == (step < 2)
+            everywhere = (gradient[0] == factors[:, rank].sum(axis=0)).all()
+            assert everywhere == (step < 2)
+
+
+def test_the_first_sums_of_gradients_are_exact():
+    gradients = normal(2, 4, 1000)
+
+    def worker(members, rank):
+        codec = gradient_codec(Threshold(keep=0.1, warmup=2), 1000, 2, "x")
+        each = [codec.sum(tf.constant(x), members, "x") for x in gradients[rank]]
+        return np.stack(each), codec.state["warm_up"].numpy()
+
+    for sums, calls in run(2, worker)[0]:
+        assert calls == 4
+        exact = (sums == gradients.sum(axis=0)).all(axis=1)
+        assert exact.tolist() == [True, True, False, False]

@@ -9,7 +9,9 @@ import tensorflow as tf
 
 from persia_tf.parallel.compression import entries, formats
 from persia_tf.parallel.compression.encodings import Encoding, Threshold
+from persia_tf.parallel.compression.rank_one import rank_one
 from persia_tf.parallel.compression.selecting import Selector
+from persia_tf.parallel.compression.warm_up import WarmUp
 
 # The places of what a worker sent or received, where these are not all.
 Places = Optional[tf.Tensor]
@@ -23,6 +25,18 @@ class ActivationCodec(abc.ABC):
     `decode_gradient`; what it receives, in `decode`, it sends gradients of, by
     `encode_gradient`. Rounding has no gradient of its own: gradients pass through.
     """
+
+    def begin(self) -> tf.Tensor | None:
+        """Begins an exchange; returns whether it is exact: a bool scalar.
+
+        None is returned if all exchanges are encoded.
+        """
+        return None
+
+    def no_places(self, pieces: int) -> Places:
+        """Returns the places that belong to exact pieces."""
+        del pieces
+        return None
 
     @property
     def state(self) -> dict[str, tf.Variable]:
@@ -96,13 +110,25 @@ class _AllNumbers(ActivationCodec):
 
 
 class _LargeNumbers(ActivationCodec):
-    def __init__(self, encoding: Threshold, pieces: int, count: int, name: str) -> None:
+    """Sends large numbers; of gradients, the others as a product of rank one."""
+
+    def __init__(
+        self, encoding: Threshold, pieces: int, count: int, columns: int, name: str
+    ) -> None:
         self._entries = entries.of(encoding, count)
         self._selector = Selector(encoding, pieces, count, self._entries.room, name)
+        self._others = rank_one(self._entries.numbers, count, columns)
+        self._warm_up = WarmUp(encoding.warmup, name)
 
     @property
     def state(self) -> dict[str, tf.Variable]:
-        return self._selector.state
+        return {**self._selector.state, **self._warm_up.state}
+
+    def begin(self) -> tf.Tensor | None:
+        return self._warm_up.begin()
+
+    def no_places(self, pieces: int) -> Places:
+        return self._entries.no_places(pieces)
 
     def encode(self, x: tf.Tensor) -> tuple[tf.Tensor, Places]:
         x = tf.cast(x, tf.float32)
@@ -115,16 +141,25 @@ class _LargeNumbers(ActivationCodec):
 
     def encode_gradient(self, gradient: tf.Tensor, received: Places) -> tf.Tensor:
         gradient = tf.cast(gradient, tf.float32)
-        return self._entries.encode_values(self._entries.pick(gradient, received))
+        values = self._entries.encode_values(self._entries.pick(gradient, received))
+        if self._others is None:
+            return values
+        others = tf.where(self._entries.has(received), 0.0, gradient)
+        return tf.concat([values, self._others.encode(others)], axis=1)
 
     def decode_gradient(self, payload: tf.Tensor, sent: Places) -> tf.Tensor:
-        values = self._entries.decode_values(payload)
+        value_words = self._entries.value_words
+        values = self._entries.decode_values(payload[:, :value_words])
         places = tf.broadcast_to(sent, tf.shape(values))
-        return self._entries.spread(values, places)
+        gradient = self._entries.spread(values, places)
+        if self._others is None:
+            return gradient
+        others = self._others.decode(payload[:, value_words:])
+        return tf.where(self._entries.has(places), gradient, others)
 
 
 def activation_codec(
-    encoding: Encoding, pieces: int, count: int, name: str
+    encoding: Encoding, pieces: int, count: int, columns: int, name: str
 ) -> ActivationCodec:
     """Returns a codec of one boundary, that is, of one exchange in a call of a layer.
 
@@ -133,8 +168,9 @@ def activation_codec(
         pieces: How many pieces this worker sends: one for each member, or 1 if all
             members receive the same.
         count: How many numbers a piece has.
+        columns: The size of the last axis of a piece.
         name: The name of the codec's variables.
     """
     if isinstance(encoding, Threshold):
-        return _LargeNumbers(encoding, pieces, count, name)
+        return _LargeNumbers(encoding, pieces, count, columns, name)
     return _AllNumbers(formats.format_of(encoding), count)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from persia_tf.parallel.compression.activations import ActivationCodec
+from persia_tf.parallel.compression.activations import ActivationCodec, Places
+from persia_tf.parallel.compression.warm_up import either
 from persia_tf.parallel.members import Members
 
 
@@ -58,10 +59,30 @@ def _crossed(
     dtype = x.dtype
     rank = members.rank
 
-    def backward(gradient: tf.Tensor) -> tf.Tensor:
+    def encoded() -> tuple[tf.Tensor, Places, Places]:
+        payload, sent = codec.encode(tf.stop_gradient(x))
+        return (*codec.decode(send(payload, name)), sent)
+
+    def exact() -> tuple[tf.Tensor, Places, Places]:
+        received = tf.cast(send(tf.stop_gradient(x), f"{name}/exact"), tf.float32)
+        return received, codec.no_places(members.size), codec.no_places(pieces)
+
+    def encoded_gradients(gradient: tf.Tensor) -> tf.Tensor:
         payload = codec.encode_gradient(gradient, received)
         payload = members.exchange(payload, f"{name}/gradient")
-        gradients = codec.decode_gradient(payload, sent)
+        return codec.decode_gradient(payload, sent)
+
+    def exact_gradients(gradient: tf.Tensor) -> tf.Tensor:
+        gradients = members.exchange(gradient, f"{name}/gradient/exact")
+        return tf.cast(gradients, tf.float32)
+
+    def backward(gradient: tf.Tensor) -> tf.Tensor:
+        gradients = either(
+            members,
+            is_exact,
+            lambda: exact_gradients(gradient),
+            lambda: encoded_gradients(gradient),
+        )
         gradients = _with_row(gradients, rank, gradient[rank])
         if pieces == 1:
             # Each member has a gradient of the piece that it gathered.
@@ -70,8 +91,8 @@ def _crossed(
 
     # Not within the custom gradient: TensorFlow wants a gradient for each variable that
     # is used there.
-    payload, sent = codec.encode(tf.stop_gradient(x))
-    decoded, received = codec.decode(send(payload, name))
+    is_exact = codec.begin()
+    decoded, received, sent = either(members, is_exact, exact, encoded)
     own = x[0 if pieces == 1 else rank]
     decoded = _with_row(decoded, rank, tf.stop_gradient(own))
 

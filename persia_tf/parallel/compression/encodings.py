@@ -11,7 +11,7 @@ _LEAST_KEEP = 1e-6
 # A place and a value take more bytes than a float32 does: keeping more than half of the
 # numbers would save nothing.
 _MOST_KEEP = 0.5
-_MOST_EVERY = 2**31 - 1
+_MOST_CALLS = 2**31 - 1
 
 VALUES = ("float32", "float16")
 
@@ -80,9 +80,13 @@ class Threshold(Encoding):
 
     `sent = x where |x| >= tau`, `tau = quantile(|x|, 1 - keep)`.
 
-    - Of activations, the others arrive as zeros. The gradient that comes back has only
-      the numbers at the places that were sent. Each piece for another worker has its
-      own `tau`. A worker's piece for itself is not sent, so it is exact.
+    - Of activations, the others arrive as zeros. Each piece for another worker has its
+      own `tau`. A worker's piece for itself is not sent, so it is exact. The gradient
+      that comes back has the numbers at the places that were sent, and the others, as a
+      matrix with a column for each feature, as the product of a column and a row that
+      is closest to them. Unlike in the paper they are not dropped: a layer before the
+      exchange would learn from a part of its gradient. Where this product would take
+      more than a 32nd of the numbers, as with few features, they are zeros.
     - Of gradients, what is not sent is added to the next step's gradient: `p = g + e`,
       `sent = p where |p| >= tau`, `e = p - sent` (error feedback).
 
@@ -93,12 +97,15 @@ class Threshold(Encoding):
     steps, and activations that shrink. If there are still too many, because many have
     the same magnitude, those with the first places are sent.
 
+    In the first `warmup` calls of each exchange, all numbers are sent as they are. An
+    optimizer with a state, such as Adagrad, learns from them how large gradients are.
+
     Numbers that are not finite count as infinitely large.
 
     Example:
 
     ```python
-    ptf.parallel.Threshold(keep=0.01, values="float16")
+    ptf.parallel.Threshold(keep=0.02, values="float16")
     ```
 
     Args:
@@ -108,22 +115,27 @@ class Threshold(Encoding):
             Defaults to `1000`.
         values: `"float32"` for 6 bytes a number with its place, or `"float16"`, scaled
             as with `Float16`, for 4. Defaults to `"float32"`.
+        warmup: In how many of the first calls all numbers are sent: an integer of at
+            least 0. Defaults to `10`.
 
     Raises:
-        TypeError: if `keep` is not a number, or `every` is not an integer.
+        TypeError: if `keep` is not a number, or another one is not an integer.
         ValueError: if an argument is out of its range.
     """
 
     keep: float = 0.01
     every: int = 1000
     values: str = "float32"
+    warmup: int = 10
 
     def __post_init__(self) -> None:
         keep = checks.within("keep", self.keep, _LEAST_KEEP, _MOST_KEEP)
-        every = checks.integer("every", self.every, 1, _MOST_EVERY)
+        every = checks.integer("every", self.every, 1, _MOST_CALLS)
         checks.one_of("values", self.values, VALUES)
         object.__setattr__(self, "keep", keep)
         object.__setattr__(self, "every", every)
+        warmup = checks.integer("warmup", self.warmup, 0, _MOST_CALLS)
+        object.__setattr__(self, "warmup", warmup)
 
 
 _CLASSES = {each.__name__: each for each in (Float16, Int8, Threshold)}

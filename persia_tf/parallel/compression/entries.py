@@ -33,7 +33,7 @@ class Entries:
     """
 
     def __init__(self, numbers: formats.Numbers, count: int, room: int) -> None:
-        self._numbers = numbers
+        self.numbers = numbers
         self._count = count
         self.room = room
         self._blocks = -(-count // _BLOCK)
@@ -47,7 +47,7 @@ class Entries:
     @property
     def value_words(self) -> int:
         """How many words a row of numbers alone takes."""
-        return self._numbers.words(self.room)
+        return self.numbers.words(self.room)
 
     def pick(self, x: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
         """Returns the numbers of `(rows, count)` at the places; 0 for unused room."""
@@ -65,7 +65,7 @@ class Entries:
 
     def encode_values(self, values: tf.Tensor) -> tf.Tensor:
         """Returns a payload of numbers whose places the receiver knows."""
-        return self._numbers.encode(values)
+        return self.numbers.encode(values)
 
     def decode(self, payload: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the numbers of a payload, and their places."""
@@ -82,7 +82,7 @@ class Entries:
 
     def decode_values(self, payload: tf.Tensor) -> tf.Tensor:
         """Returns the numbers of a payload without places."""
-        return self._numbers.decode(payload, self.room)
+        return self.numbers.decode(payload, self.room)
 
     def spread(self, values: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
         """Returns `(rows, count)` with the numbers at their places, zeros elsewhere."""
@@ -94,6 +94,14 @@ class Entries:
     def sum_rows(self, values: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
         """Returns `(count,)`: the sum of the rows of `spread`, in their order."""
         return _summed_by(places, values, self._count)
+
+    def has(self, places: tf.Tensor) -> tf.Tensor:
+        """Returns a bool for each number: `(rows, count)`, True at the places."""
+        return self.spread(tf.ones_like(places), places) > 0
+
+    def no_places(self, rows: int) -> tf.Tensor:
+        """Returns the places of rows of which all room is unused."""
+        return tf.fill([rows, self.room], -1)
 
     def _counts(self, places: tf.Tensor) -> tf.Tensor:
         rows = tf.shape(places)[0]

@@ -17,6 +17,7 @@ import tensorflow as tf
 from persia_tf.parallel.compression import entries, formats, states
 from persia_tf.parallel.compression.encodings import Encoding, Threshold
 from persia_tf.parallel.compression.selecting import Selector
+from persia_tf.parallel.compression.warm_up import WarmUp, either
 from persia_tf.parallel.members import Members
 
 
@@ -105,12 +106,27 @@ class _LargeNumbers(GradientCodec):
         self._entries = entries.of(encoding, count)
         self._selector = Selector(encoding, 1, count, self._entries.room, name)
         self._error = states.zeros([count], tf.float32, f"{name}/error")
+        self._warm_up = WarmUp(encoding.warmup, name)
 
     @property
     def state(self) -> dict[str, tf.Variable]:
-        return {"error": self._error, **self._selector.state}
+        return {
+            "error": self._error,
+            **self._selector.state,
+            **self._warm_up.state,
+        }
 
     def sum(self, gradient: tf.Tensor, members: Members, name: str) -> tf.Tensor:
+        return either(
+            members,
+            self._warm_up.begin(),
+            lambda: members.sum(gradient, f"{name}/exact"),
+            lambda: self._sum_of_large(gradient, members, name),
+        )
+
+    def _sum_of_large(
+        self, gradient: tf.Tensor, members: Members, name: str
+    ) -> tf.Tensor:
         payload = members.gather(self._encode(gradient), f"{name}/entries")
         values, places = self._entries.decode(payload)
         total = self._entries.sum_rows(values, places)

@@ -1,4 +1,4 @@
-"""How many bytes workers exchange, exactly: for models of what a plan costs."""
+"""How many bytes workers exchange, exactly."""
 
 from __future__ import annotations
 
@@ -7,22 +7,18 @@ from persia_tf.parallel.compression.encodings import Encoding, Threshold
 from persia_tf.parallel.compression.gradients import slice_of
 
 
-def activation_bytes(encoding: Encoding | None, count: int) -> tuple[int, int]:
-    """Returns the bytes of a piece of activations, and of its gradient.
-
-    A member of a group of g receives g - 1 pieces, and as many gradients.
+def payload_bytes(encoding: Encoding | None, count: int) -> int:
+    """Returns the bytes of one payload.
 
     Args:
         encoding: How numbers are sent, or None for float32.
-        count: How many numbers the piece has.
+        count: How many numbers the payload is of.
     """
     if encoding is None:
-        return count * words.BYTES, count * words.BYTES
+        return count * words.BYTES
     if isinstance(encoding, Threshold):
-        of_entries = entries.of(encoding, count)
-        return of_entries.words * words.BYTES, of_entries.value_words * words.BYTES
-    size = formats.format_of(encoding).words(count) * words.BYTES
-    return size, size
+        return entries.of(encoding, count).words * words.BYTES
+    return formats.format_of(encoding).words(count) * words.BYTES
 
 
 def gradient_bytes(encoding: Encoding | None, count: int, workers: int) -> int:
@@ -37,7 +33,7 @@ def gradient_bytes(encoding: Encoding | None, count: int, workers: int) -> int:
         workers: The number of workers.
     """
     if isinstance(encoding, Threshold):
-        return (workers - 1) * activation_bytes(encoding, count)[0]
+        return (workers - 1) * payload_bytes(encoding, count)
     # Each worker receives the others' summands of its slice, then the others' sums.
     in_slice = slice_of(count, workers)
-    return 2 * (workers - 1) * activation_bytes(encoding, in_slice)[0]
+    return 2 * (workers - 1) * payload_bytes(encoding, in_slice)
