@@ -45,7 +45,6 @@ class Mode(NamedTuple):
 _FLOAT16: Encoding = ("Float16", {})
 _INT8: Encoding = ("Int8", {})
 _THRESHOLD: Encoding = ("Threshold", {})
-_HALVES: Encoding = ("Threshold", {"keep": 0.02, "values": "float16"})
 
 # "again" is "none" once more: it shows how far equal trainings differ, in which updates
 # of rows arrive in different orders.
@@ -57,8 +56,6 @@ MODES = {
     "int8_all": Mode("Int8 gradients and activations", _INT8, _INT8),
     "threshold": Mode("Threshold gradients", _THRESHOLD),
     "threshold_all": Mode("Threshold gradients and activations", *2 * [_THRESHOLD]),
-    "halves": Mode("Threshold gradients, keep=0.02 in float16", _HALVES),
-    "halves_all": Mode("the same, and activations", *2 * [_HALVES]),
 }
 
 

@@ -103,7 +103,7 @@ class Plan:
         Example:
 
         ```python
-        plan = plan.encode(gradients=ptf.parallel.Threshold(keep=0.01))
+        plan = plan.encode(gradients=ptf.parallel.Threshold())
         ```
 
         Args:

@@ -20,14 +20,14 @@ WAIT_SECONDS = 60
 ALL = [
     Float16(),
     Int8(),
-    Threshold(keep=0.05, every=7, warmup=0),
+    Threshold(keep=0.05, every=7, values="float32", warmup=0),
     Threshold(keep=0.05, every=7, values="float16", warmup=0),
 ]
 BY_THRESHOLD = ALL[2:]
 
 
-def large(keep=0.1, **arguments):
-    return Threshold(keep, warmup=0, **arguments)
+def large(values="float32", **arguments):
+    return Threshold(keep=0.1, values=values, warmup=0, **arguments)
 
 
 def activations(encoding, pieces, count):
@@ -211,10 +211,9 @@ def test_payloads_have_the_size_that_is_told(encoding, count):
     [
         (Float16(), 1.99, 1.99),
         (Int8(), 3.9, 3.9),
-        (Threshold(keep=0.02), 26, 26),
-        (Threshold(keep=0.01), 53, 53),
-        (Threshold(keep=0.02, values="float16"), 39, 46),
-        (Threshold(keep=0.01, values="float16"), 79, 89),
+        (Threshold(values="float32"), 26, 26),
+        (Threshold(), 39, 46),
+        (Threshold(keep=0.01), 79, 89),
     ],
 )
 def test_bytes_are_fewer(encoding, least, least_with_gradient):

@@ -105,16 +105,16 @@ class Threshold(Encoding):
     Example:
 
     ```python
-    ptf.parallel.Threshold(keep=0.02, values="float16")
+    ptf.parallel.Threshold(keep=0.01)
     ```
 
     Args:
         keep: The share of the numbers that is sent, from 1e-06 to 0.5. Defaults to
-            `0.01`.
+            `0.02`.
         every: After how many calls `tau` is found anew: an integer of at least 1.
             Defaults to `1000`.
-        values: `"float32"` for 6 bytes a number with its place, or `"float16"`, scaled
-            as with `Float16`, for 4. Defaults to `"float32"`.
+        values: `"float16"` for 4 bytes a number with its place, scaled as with
+            `Float16`, or `"float32"` for 6. Defaults to `"float16"`.
         warmup: In how many of the first calls all numbers are sent: an integer of at
             least 0. Defaults to `10`.
 
@@ -123,9 +123,9 @@ class Threshold(Encoding):
         ValueError: if an argument is out of its range.
     """
 
-    keep: float = 0.01
+    keep: float = 0.02
     every: int = 1000
-    values: str = "float32"
+    values: str = "float16"
     warmup: int = 10
 
     def __post_init__(self) -> None:
@@ -155,7 +155,7 @@ def get(name: str, encoding: Encoding | None) -> Encoding | None:
         return encoding
     raise TypeError(
         f"`{name}` must be None or an encoding of `persia_tf.parallel`, such as "
-        f"Threshold(keep=0.01). Received: {name}={encoding!r}"
+        f"Threshold(keep=0.02). Received: {name}={encoding!r}"
     )
 
 
