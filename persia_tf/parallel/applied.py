@@ -50,6 +50,15 @@ def whole(model: Any) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext() if applied is None else applied.whole()
 
 
+def check_not_applied(model: Any) -> None:
+    """Raises ValueError if a plan is applied to a model."""
+    if model in _applied:
+        raise ValueError(
+            "a plan is already applied to this model: call `remove()` of what "
+            f"`Plan.apply` returned before. Received: model={model.name}"
+        )
+
+
 class AppliedPlan:
     """The divided layers of a model, which are joined where the whole is needed.
 
@@ -60,8 +69,7 @@ class AppliedPlan:
         gradients: How gradients are sent; None for as they are.
 
     Raises:
-        ValueError: if a plan is already applied to the model, or if the model's
-            optimizer or a divided weight needs the whole weight.
+        ValueError: if the model's optimizer or a divided weight needs the whole weight.
     """
 
     def __init__(
@@ -71,11 +79,6 @@ class AppliedPlan:
         layout: Layout,
         gradients: Encoding | None = None,
     ) -> None:
-        if model in _applied:
-            raise ValueError(
-                "a plan is already applied to this model: call `remove()` of what "
-                f"`Plan.apply` returned before. Received: model={model.name}"
-            )
         check_layers(layers)
         self._model = model
         self._layers = layers
@@ -135,7 +138,12 @@ class AppliedPlan:
         return state
 
     def remove(self) -> None:
-        """Joins the layers for good. All workers must call it."""
+        """Joins the layers for good. All workers must call it.
+
+        A second call changes nothing.
+        """
+        if _applied.get(self._model) is not self:
+            return
         for name in (*_WHOLE_METHODS, "compile"):
             self._model.__dict__.pop(name, None)
         self._uninstall()

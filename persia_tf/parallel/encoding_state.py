@@ -37,16 +37,24 @@ def load(
         state: The variables, by name.
 
     Raises:
-        ValueError: if the file has other variables.
+        ValueError: if the file has other variables, or if there are no variables yet.
     """
+    if not state:
+        raise ValueError(
+            "the model must take a training step before `load_state`, which creates "
+            "what the encodings remember, for example by `train_on_batch`. "
+            f"Received: folder={os.fspath(folder)!r}"
+        )
     with np.load(_path(folder, worker)) as saved:
         found = {name: tuple(saved[name].shape) for name in saved.files}
         expected = {name: tuple(each.shape) for name, each in state.items()}
-        if found != expected:
+        names = sorted({*found, *expected})
+        differing = [each for each in names if found.get(each) != expected.get(each)]
+        if differing:
             raise ValueError(
-                "`folder` must have the state of the same plan, model and workers, and "
-                "the model must have taken a training step, which creates the state. "
-                f"Received: folder={os.fspath(folder)!r} with {found}, for {expected}"
+                "`folder` must have the state of the same plan, model and workers. "
+                f"Received: folder={os.fspath(folder)!r}, which differs at "
+                f"{differing[:3]}" + (", and others" if len(differing) > 3 else "")
             )
         for name, variable in state.items():
             variable.assign(saved[name])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from persia_tf._keras import IS_KERAS_3
 from persia_tf.parallel.compression.encodings import Encoding
@@ -115,6 +116,13 @@ class GradientSum:
             for i, bucket in enumerate(_buckets(places, summed)):
                 self._sum_bucket(f"gradients/{name}/{i}", sums, bucket, summed)
         _sum_sparse(sparse, summed)
+        if self._encoding is not None and not self._codecs:
+            logging.warning(
+                "No gradients are encoded, though the plan says %s: workers sum none, "
+                "or fewer than %d numbers at once.",
+                self._encoding,
+                _LEAST_ENCODED,
+            )
         return [(each, variable) for each, (_, variable) in zip(summed, pairs)]
 
     def _sum_bucket(

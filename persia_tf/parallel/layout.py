@@ -40,3 +40,12 @@ def strategy_of_model(model: Any) -> HierarchicalStrategy:
             f"scope of {type(strategy).__name__}"
         )
     return strategy
+
+
+def check_compiled(model: Any) -> None:
+    """Raises ValueError if a model is not compiled."""
+    if getattr(model, "optimizer", None) is None:
+        raise ValueError(
+            "`model` must be compiled, since plans follow its optimizer: call "
+            f"`model.compile` before. Received: model={model.name}, not compiled"
+        )

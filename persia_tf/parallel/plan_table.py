@@ -60,7 +60,14 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 
 def _summary(plan: Any) -> list[str]:
     if plan.step_seconds is None:
-        return []
+        return [
+            f"Encoded {name}: {encoding}"
+            for name, encoding in (
+                ("gradients", plan.gradients),
+                ("activations", plan.activations),
+            )
+            if encoding is not None
+        ] + ["MB are those without encodings, with which no step time is predicted."]
     ratio = plan.data_step_seconds / plan.step_seconds
     return [
         f"Predicted step: {_milliseconds(plan.step_seconds)}, and "

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from persia_tf.base import checks
-from persia_tf.parallel.applied import AppliedPlan
+from persia_tf.parallel.applied import AppliedPlan, check_not_applied
 from persia_tf.parallel.compression import encodings
 from persia_tf.parallel.compression.encodings import Encoding
 from persia_tf.parallel.divided_layer import DividedLayer
 from persia_tf.parallel.layer_plan import LayerPlan
-from persia_tf.parallel.layout import Layout, strategy_of_model
+from persia_tf.parallel.layout import Layout, check_compiled, strategy_of_model
 from persia_tf.parallel.named_layers import splittable_layers
 from persia_tf.parallel.plan_table import plan_table
 from persia_tf.parallel.planning.step_costs import WHOLE, StepCosts
@@ -180,9 +180,11 @@ class Plan:
 
         Raises:
             ValueError: if the plan is for another model or other workers, with what
-                differs.
+                differs; if the model is not compiled, or if a plan is applied to it.
         """
         strategy = strategy_of_model(model)
+        check_compiled(model)
+        check_not_applied(model)
         self._check_workers(strategy)
         layers = dict(splittable_layers(model))
         self._check_layers(layers)
@@ -231,7 +233,17 @@ class Plan:
                 "the plan must be for the model that it is applied to: make it again "
                 "by `ptf.parallel.plan`. Received a plan that differs at "
                 + "; ".join(differences)
+                + _hint_at_names(planned, found)
             )
+
+
+def _hint_at_names(planned: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    if planned.keys() == found.keys():
+        return ""
+    return (
+        ". Layers are found by their names: give them names, since those that Keras "
+        "gives count up when a model is made again"
+    )
 
 
 def weight_shapes(layer: Any) -> list[list[int]]:

@@ -6,6 +6,7 @@ import fnmatch
 import weakref
 from typing import Any, NamedTuple
 
+from persia_tf._keras import keras
 from persia_tf.base import checks
 from persia_tf.parallel.named_layers import splittable_layers
 from persia_tf.parallel.splitting.splittable import splittable_of
@@ -48,8 +49,9 @@ def tag(
             "outer/inner", as the table of a plan shows it. Defaults to None.
 
     Raises:
+        TypeError: if `layer` is not a layer.
         ValueError: if an argument is none of these values, if no layer matches the
-            pattern, or if a layer cannot be divided along the axis.
+            pattern, or if a layer cannot be divided, or not along the axis.
     """
     checks.one_of("placement", placement, PLACEMENTS)
     if axis is not None and placement != "model":
@@ -68,6 +70,19 @@ def tag_of(layer: Any) -> Tag | None:
     return _tags.get(layer)
 
 
+def _check_divisible(layer: Any) -> None:
+    if splittable_of(layer) is not None:
+        return
+    advice = "a `ptf.parallel.Splittable` says how to divide a class of layers"
+    within = [name for name, _ in splittable_layers(layer)]
+    if within:
+        advice = f"pass `pattern` for its layers {within}"
+    raise ValueError(
+        f"the layer {layer.name} ({type(layer).__name__}) cannot be divided, so a tag "
+        f"would do nothing: {advice}. Received: pattern=None"
+    )
+
+
 def check_axis(name: str, layer: Any, axis: str) -> None:
     """Raises ValueError if a layer cannot be divided along an axis."""
     splittable = splittable_of(layer)
@@ -81,7 +96,10 @@ def check_axis(name: str, layer: Any, axis: str) -> None:
 
 
 def _tagged(layer: Any, pattern: str | None) -> list[tuple[str, Any]]:
+    if not isinstance(layer, keras.layers.Layer):
+        raise TypeError(f"`layer` must be a Keras layer. Received: layer={layer!r}")
     if pattern is None:
+        _check_divisible(layer)
         return [(layer.name, layer)]
     names = dict(splittable_layers(layer))
     found = [

@@ -199,3 +199,20 @@ def test_layers_within_one_that_cannot_be_divided_are_found(strategy):
         model.compile("sgd", "mse")
     names = [layer.name for layer in make_plan(model).layers]
     assert names == ["towers/tower_0/dense_0", "towers/tower_1/dense_1"]
+
+
+def test_the_table_shows_encodings(make_model):
+    plan = make_plan(make_model())
+    text = str(plan.encode(activations=ptf.parallel.Int8()))
+    assert "Encoded activations: Int8()\n" in text
+    assert "Encoded gradients" not in text
+    assert "Predicted step" not in text
+
+
+def test_it_is_said_if_encodings_change_nothing(make_model, caplog):
+    model = make_model(8)
+    plan = ptf.parallel.plan(model, 8).encode(gradients=ptf.parallel.Int8())
+    applied = plan.apply(model)
+    model.train_on_batch(np.zeros((8, 8)), np.zeros((8, 1)))
+    applied.remove()
+    assert "No gradients are encoded, though the plan says Int8()" in caplog.text

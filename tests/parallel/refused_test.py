@@ -50,12 +50,6 @@ def test_tags(options, message, make_model):
         ptf.parallel.tag(target, **options)
 
 
-def test_a_layer_that_no_plan_divides():
-    layer = keras.layers.Dropout(0.5, name="drop")
-    with pytest.raises(ValueError, match=r"drop \(Dropout\) must be none"):
-        ptf.parallel.tag(layer, "model", axis="columns")
-
-
 def test_a_plan_for_other_workers(make_model):
     model = make_model(8)
     plan = ptf.parallel.plan(model, 8, 4, 1e9)
@@ -96,3 +90,60 @@ def test_optimizers_that_need_whole_weights(run_workers):
         result = ended.result()
         assert "`clipnorm` cannot be computed from parts" in result["clipnorm"]
         assert "Received: Adafactor" in result["optimizer"]
+
+
+def test_tags_that_would_do_nothing(make_model):
+    model = make_model(8)
+    with pytest.raises(
+        ValueError, match=r"cannot be divided.* pass `pattern` .*'wide_0'"
+    ):
+        ptf.parallel.tag(model, "model")
+    with pytest.raises(ValueError, match=r"drop \(Dropout\) cannot be divided"):
+        ptf.parallel.tag(keras.layers.Dropout(0.5, name="drop"), "model")
+    with pytest.raises(TypeError, match="`layer` must be a Keras layer.*'wide_0'"):
+        ptf.parallel.tag("wide_0", "model")
+
+
+def test_a_model_that_is_not_compiled(strategy, make_model):
+    plan = ptf.parallel.plan(make_model(8), 8)
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    for refused in (lambda: ptf.parallel.plan(model, 8), lambda: plan.apply(model)):
+        with pytest.raises(ValueError, match="`model` must be compiled"):
+            refused()
+
+
+def test_a_second_plan_for_a_model(make_model):
+    model = make_model(8)
+    plan = ptf.parallel.plan(model, 8)
+    applied = plan.apply(model)
+    with pytest.raises(ValueError, match="already applied to this model"):
+        plan.apply(model)
+    applied.remove()
+    applied.remove()
+    again = plan.apply(model)
+    applied.remove()
+    with pytest.raises(ValueError, match="already applied to this model"):
+        plan.apply(model)
+    again.remove()
+
+
+def test_a_model_whose_layers_have_other_names(strategy):
+    def make():
+        with strategy.scope():
+            model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+            model.compile("sgd", "mse")
+        return model
+
+    plan = ptf.parallel.plan(make(), 8)
+    with pytest.raises(ValueError, match="no such layer.*give them names"):
+        plan.apply(make())
+
+
+def test_a_state_before_there_is_one(make_model, tmp_path):
+    model = make_model(8)
+    plan = ptf.parallel.plan(model, 8).encode(ptf.parallel.Int8())
+    applied = plan.apply(model)
+    with pytest.raises(ValueError, match="must take a training step before"):
+        applied.load_state(tmp_path)
+    applied.remove()

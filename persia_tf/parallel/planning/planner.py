@@ -8,7 +8,7 @@ from typing import Any
 from persia_tf.base import checks
 from persia_tf.parallel.divided_variable import stored
 from persia_tf.parallel.layer_plan import LayerPlan
-from persia_tf.parallel.layout import Layout, strategy_of_model
+from persia_tf.parallel.layout import Layout, check_compiled, strategy_of_model
 from persia_tf.parallel.named_layers import splittable_layers
 from persia_tf.parallel.owned import OwnedBy
 from persia_tf.parallel.planning.agreement import agreed
@@ -78,10 +78,12 @@ def plan(
 
     Raises:
         ValueError: if the model was not made in the scope of a `HierarchicalStrategy`,
-            if `workers` is another number than the strategy's and no bandwidth is
-            given, if `inputs` is needed, or if an argument is out of its range.
+            if it is not compiled, if `workers` is another number than the strategy's
+            and no bandwidth is given, if `inputs` is needed, or if an argument is out of
+            its range.
     """
     strategy = strategy_of_model(model)
+    check_compiled(model)
     batch_size = checks.integer("batch_size", batch_size, 1, _MOST)
     workers, group_size = _sizes(strategy, workers, group_size, bandwidth)
     with strategy.scope():
