@@ -79,8 +79,8 @@ def plan(
     Raises:
         ValueError: if the model was not made in the scope of a `HierarchicalStrategy`,
             if it is not compiled, if `workers` is another number than the strategy's
-            and no bandwidth is given, if `inputs` is needed, or if an argument is out of
-            its range.
+            and no bandwidth is given, if `inputs` is needed, or if an argument is out
+            of its range.
     """
     strategy = strategy_of_model(model)
     check_compiled(model)
