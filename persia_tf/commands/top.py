@@ -81,10 +81,11 @@ def _print(args: argparse.Namespace, console: Console) -> int:
         with console.capture() as captured:
             console.print(cluster_page.page(view, console.width))
         lines = [line.rstrip() for line in captured.get().splitlines()]
-        print("\n".join(lines), flush=True)
+        # Nothing is left in the buffer of stdout: rich flushes it with the next page,
+        # and exits with 1 if the reader has gone.
+        print("\n".join(lines), end="\n" if args.once else "\n\n", flush=True)
         if args.once:
             return 1 if any(server.down for server in view.servers) else 0
-        print()
         before = now
 
 
