@@ -62,25 +62,17 @@ def tag(
     for name, each in _tagged(layer, pattern):
         if axis is not None:
             check_axis(name, each, axis)
+        elif placement == "model" and splittable_of(each) is None:
+            raise ValueError(
+                f"the layer {name} ({type(each).__name__}) cannot be divided, unless a "
+                "`ptf.parallel.Splittable` says how. Received: placement='model'"
+            )
         _tags[each] = Tag(placement, axis)
 
 
 def tag_of(layer: Any) -> Tag | None:
     """Returns the tag of a layer, or None if it has none."""
     return _tags.get(layer)
-
-
-def _check_divisible(layer: Any) -> None:
-    if splittable_of(layer) is not None:
-        return
-    advice = "a `ptf.parallel.Splittable` says how to divide a class of layers"
-    within = [name for name, _ in splittable_layers(layer)]
-    if within:
-        advice = f"pass `pattern` for its layers {within}"
-    raise ValueError(
-        f"the layer {layer.name} ({type(layer).__name__}) cannot be divided, so a tag "
-        f"would do nothing: {advice}. Received: pattern=None"
-    )
 
 
 def check_axis(name: str, layer: Any, axis: str) -> None:
@@ -98,10 +90,15 @@ def check_axis(name: str, layer: Any, axis: str) -> None:
 def _tagged(layer: Any, pattern: str | None) -> list[tuple[str, Any]]:
     if not isinstance(layer, keras.layers.Layer):
         raise TypeError(f"`layer` must be a Keras layer. Received: layer={layer!r}")
-    if pattern is None:
-        _check_divisible(layer)
-        return [(layer.name, layer)]
     names = dict(splittable_layers(layer))
+    if pattern is None:
+        if names and splittable_of(layer) is None:
+            raise ValueError(
+                f"the layer {layer.name} ({type(layer).__name__}) cannot be divided "
+                f"itself: pass `pattern` for its layers {list(names)}. Received: "
+                "pattern=None"
+            )
+        return [(layer.name, layer)]
     found = [
         (name, each)
         for name, each in names.items()

@@ -50,6 +50,13 @@ def test_tags(options, message, make_model):
         ptf.parallel.tag(target, **options)
 
 
+def test_a_layer_that_no_plan_divides():
+    layer = keras.layers.Dropout(0.5, name="drop")
+    with pytest.raises(ValueError, match=r"drop \(Dropout\) must be none"):
+        ptf.parallel.tag(layer, "model", axis="columns")
+    ptf.parallel.tag(layer, "data")
+
+
 def test_a_plan_for_other_workers(make_model):
     model = make_model(8)
     plan = ptf.parallel.plan(model, 8, 4, 1e9)
