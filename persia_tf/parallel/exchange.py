@@ -132,7 +132,7 @@ class Exchange:
         name = f"{self._name}/sum"
         slices = self._by_member(x)
         if self._codec(name, slices, self.size) is not None:
-            return tf.reduce_sum(self._exchanged(slices, name), axis=0)
+            return tf.reduce_sum(self._exchanged(slices, name, fill=True), axis=0)
 
         def forward(x: tf.Tensor) -> tf.Tensor:
             return tf.reduce_sum(self._members.exchange(x, name), axis=0)
@@ -143,20 +143,21 @@ class Exchange:
         return _with_gradient(forward, backward)(slices)
 
     def _joined(self, x: tf.Tensor, axis: int) -> tf.Tensor:
-        parts = self._exchanged(self._by_member(x), f"{self._name}/join")
+        parts = self._exchanged(self._by_member(x), f"{self._name}/join", fill=True)
         # (g, b, ..., c / g, ...) -> (b, ..., g, c / g, ...) -> (b, ..., c, ...)
         return _merged(_moved(parts, 0, axis), axis)
 
     def _split(self, x: tf.Tensor, axis: int) -> tf.Tensor:
         parts = _moved(_divided(x, axis, self.size), axis, 0)
-        return _merged(self._exchanged(parts, f"{self._name}/split"), 0)
+        # The pieces are of different examples: no one's own stand for the others'.
+        return _merged(self._exchanged(parts, f"{self._name}/split", fill=False), 0)
 
-    def _exchanged(self, slices: tf.Tensor, name: str) -> tf.Tensor:
+    def _exchanged(self, slices: tf.Tensor, name: str, *, fill: bool) -> tf.Tensor:
         """Sends each member its slice; gradients go back the same way."""
         codec = self._codec(name, slices, self.size)
         if codec is not None:
             pieces = tf.reshape(slices, [self.size, -1])
-            pieces = exchanged(codec, self._members, pieces, name)
+            pieces = exchanged(codec, self._members, pieces, name, fill=fill)
             return tf.reshape(pieces, slices.shape)
 
         def forward(x: tf.Tensor) -> tf.Tensor:

@@ -26,6 +26,9 @@ class ActivationCodec(abc.ABC):
     `encode_gradient`. Rounding has no gradient of its own: gradients pass through.
     """
 
+    # Whether some numbers arrive as zeros.
+    drops_numbers = False
+
     def begin(self) -> tf.Tensor | None:
         """Begins an exchange; returns whether it is exact: a bool scalar.
 
@@ -111,6 +114,8 @@ class _AllNumbers(ActivationCodec):
 
 class _LargeNumbers(ActivationCodec):
     """Sends large numbers; of gradients, the others as a product of rank one."""
+
+    drops_numbers = True
 
     def __init__(
         self, encoding: Threshold, pieces: int, count: int, columns: int, name: str

@@ -1,6 +1,6 @@
 """The exchanges of activations between members, encoded, with their gradients.
 
-What a member would send to itself does not cross a boundary, so it stays exact.
+What a member would send to itself does not cross a boundary, so it is not encoded.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from persia_tf.parallel.compression.activations import ActivationCodec, Places
+from persia_tf.parallel.compression.filling import own_scale
 from persia_tf.parallel.compression.warm_up import either
 from persia_tf.parallel.members import Members
 
@@ -28,11 +29,11 @@ def gathered(
     Returns:
         `(members, count)`, of the same type.
     """
-    return _crossed(codec, members.gather, members, x, name)
+    return _crossed(codec, members.gather, members, x, name, fill=False)
 
 
 def exchanged(
-    codec: ActivationCodec, members: Members, x: tf.Tensor, name: str
+    codec: ActivationCodec, members: Members, x: tf.Tensor, name: str, *, fill: bool
 ) -> tf.Tensor:
     """Sends each member its piece, and returns the pieces received.
 
@@ -41,11 +42,14 @@ def exchanged(
         members: The members that exchange pieces.
         x: `(members, count)`: the piece for each member.
         name: The name of the exchange.
+        fill: Whether a member's piece for itself is scaled up for the numbers that did
+            not arrive. This is right where the pieces are parts of the same examples.
 
     Returns:
         `(members, count)`, of the same type: each member's piece for this one.
     """
-    return _crossed(codec, members.exchange, members, x, name)
+    fill = fill and codec.drops_numbers
+    return _crossed(codec, members.exchange, members, x, name, fill)
 
 
 def _crossed(
@@ -54,18 +58,23 @@ def _crossed(
     members: Members,
     x: tf.Tensor,
     name: str,
+    fill: bool,
 ) -> tf.Tensor:
     pieces = x.shape[0]
     dtype = x.dtype
     rank = members.rank
+    own = tf.stop_gradient(x[0 if pieces == 1 else rank])
 
-    def encoded() -> tuple[tf.Tensor, Places, Places]:
+    def encoded() -> tuple[tf.Tensor, tf.Tensor, Places, Places]:
         payload, sent = codec.encode(tf.stop_gradient(x))
-        return (*codec.decode(send(payload, name)), sent)
+        decoded, received = codec.decode(send(payload, name))
+        scale = own_scale(own, _without_row(decoded, rank)) if fill else tf.ones([])
+        return decoded, scale, received, sent
 
-    def exact() -> tuple[tf.Tensor, Places, Places]:
-        received = tf.cast(send(tf.stop_gradient(x), f"{name}/exact"), tf.float32)
-        return received, codec.no_places(members.size), codec.no_places(pieces)
+    def exact() -> tuple[tf.Tensor, tf.Tensor, Places, Places]:
+        decoded = tf.cast(send(tf.stop_gradient(x), f"{name}/exact"), tf.float32)
+        received, sent = codec.no_places(members.size), codec.no_places(pieces)
+        return decoded, tf.ones([]), received, sent
 
     def encoded_gradients(gradient: tf.Tensor) -> tf.Tensor:
         payload = codec.encode_gradient(gradient, received)
@@ -83,7 +92,8 @@ def _crossed(
             lambda: exact_gradients(gradient),
             lambda: encoded_gradients(gradient),
         )
-        gradients = _with_row(gradients, rank, gradient[rank])
+        own_gradient = tf.cast(gradient[rank], tf.float32) * scale
+        gradients = _with_row(gradients, rank, own_gradient)
         if pieces == 1:
             # Each member has a gradient of the piece that it gathered.
             gradients = tf.reduce_sum(gradients, axis=0, keepdims=True)
@@ -92,9 +102,8 @@ def _crossed(
     # Not within the custom gradient: TensorFlow wants a gradient for each variable that
     # is used there.
     is_exact = codec.begin()
-    decoded, received, sent = either(members, is_exact, exact, encoded)
-    own = x[0 if pieces == 1 else rank]
-    decoded = _with_row(decoded, rank, tf.stop_gradient(own))
+    decoded, scale, received, sent = either(members, is_exact, exact, encoded)
+    decoded = _with_row(decoded, rank, tf.cast(own, tf.float32) * scale)
 
     @tf.custom_gradient
     def pass_gradient(_: tf.Tensor) -> tuple[tf.Tensor, Callable]:
@@ -105,5 +114,8 @@ def _crossed(
 
 def _with_row(x: tf.Tensor, place: int, row: tf.Tensor) -> tf.Tensor:
     """Returns `(rows, count)` with another row at this place."""
-    row = tf.cast(row, x.dtype)[tf.newaxis]
-    return tf.concat([x[:place], row, x[place + 1 :]], axis=0)
+    return tf.concat([x[:place], row[tf.newaxis], x[place + 1 :]], axis=0)
+
+
+def _without_row(x: tf.Tensor, place: int) -> tf.Tensor:
+    return tf.concat([x[:place], x[place + 1 :]], axis=0)
