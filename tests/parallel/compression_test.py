@@ -328,8 +328,10 @@ def test_each_member_gathers_what_all_sent_and_gets_all_gradients_back():
         np.testing.assert_allclose(gradient[0], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_each_member_exchanges_pieces_and_their_gradients():
+@pytest.mark.parametrize("fill", [False, True])
+def test_each_member_exchanges_pieces_and_their_gradients(fill):
     x = normal(3, 3, 1000)
+    x[:, :, ::2] = 0
     factors = normal(3, 3, 1000, seed=1)
 
     def member(members, rank):
@@ -337,18 +339,35 @@ def test_each_member_exchanges_pieces_and_their_gradients():
         own = tf.constant(x[rank])
         with tf.GradientTape() as tape:
             tape.watch(own)
-            y = crossing.exchanged(codec, members, own, "x")
+            y = crossing.exchanged(codec, members, own, "x", fill=fill)
             loss = tf.reduce_sum(y * factors[rank])
         return y.numpy(), tape.gradient(loss, own).numpy()
 
     kept = np.stack([thresholded(each, 0.1) for each in x])
     for rank, (y, gradient) in enumerate(run(3, member)[0]):
         received = kept[:, rank].copy()
-        received[rank] = x[rank, rank]  # Its own piece is exact.
-        assert (y == received).all()
+        # Its own piece is exact. Of 500 numbers that are not zero, 100 arrive from each
+        # of the other two members.
+        scale = np.float32(1 + 2 * (1 - 100 / 500) if fill else 1)
+        received[rank] = x[rank, rank] * scale
+        np.testing.assert_allclose(y, received, rtol=1e-6)
         expected = np.where(kept[rank] != 0, factors[:, rank], 0)
-        expected[rank] = factors[rank, rank]
-        assert (gradient == expected).all()
+        expected[rank] = factors[rank, rank] * scale
+        np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("encoding", [Float16(), Int8(), Threshold(keep=0.5, warmup=0)])
+def test_nothing_is_scaled_up_if_all_numbers_arrive(encoding):
+    x = normal(2, 2, 1000)
+    x[:, :, ::2] = 0
+
+    def member(members, rank):
+        codec = activations(encoding, 2, 1000)
+        own = tf.constant(x[rank])
+        return crossing.exchanged(codec, members, own, "x", fill=True).numpy()
+
+    for rank, y in enumerate(run(2, member)[0]):
+        assert (y[rank] == x[rank, rank]).all()
 
 
 def in_function(codec):

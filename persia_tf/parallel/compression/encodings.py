@@ -81,7 +81,10 @@ class Threshold(Encoding):
     `sent = x where |x| >= tau`, `tau = quantile(|x|, 1 - keep)`.
 
     - Of activations, the others arrive as zeros. Each piece for another worker has its
-      own `tau`. A worker's piece for itself is not sent, so it is exact. The gradient
+      own `tau`. A worker's piece for itself is not sent. Where the pieces are parts of
+      one layer's outputs, they are joined or added up, so it stands for what did not
+      arrive, as in dropout: a worker multiplies it by 2 if nothing arrives from the
+      other one, and by less if more does. Elsewhere it stays as it is. The gradient
       that comes back has the numbers at the places that were sent, and the others, as a
       matrix with a column for each feature, as the product of a column and a row that
       is closest to them. Unlike in the paper they are not dropped: a layer before the
