@@ -54,7 +54,7 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
         ptf.parallel.tag(model, "data", pattern="*")
         if arguments.side == "activations":
             ptf.parallel.tag(model, "model", axis="columns", pattern="wide_*")
-        plan = ptf.parallel.plan(model, examples).encode(**encodings)
+        plan = ptf.parallel.plan(model, examples, verbose=0).encode(**encodings)
         plan.apply(model)
         model.fit(data, verbose=0, callbacks=[Meter()])
     return {"bytes": (sent[-1] - sent[first_steps - 1]) / arguments.steps}

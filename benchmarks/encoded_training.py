@@ -137,7 +137,7 @@ def _apply(model: Any, mode: Mode, batch: int) -> Any:
     # The network's layers are followed by others, such as the last one.
     for layer, axis in zip(dense, (*AXES, *[None] * len(dense))):
         ptf.parallel.tag(layer, "model" if axis else "data", axis=axis)
-    plan = ptf.parallel.plan(model, batch)
+    plan = ptf.parallel.plan(model, batch, verbose=0)
     plan = plan.encode(_encoding(mode.gradients), _encoding(mode.activations))
     return plan.apply(model)
 

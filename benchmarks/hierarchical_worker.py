@@ -82,7 +82,7 @@ def train(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         model.compile(arguments.optimizer, "mse")
         if arguments.way == "plain":
             return [{"seconds": step_seconds(model, data)}]
-        plan = ptf.parallel.plan(model, examples)
+        plan = ptf.parallel.plan(model, examples, verbose=0)
         plans = {
             "planned": lambda: [plan],
             "whole": lambda: [whole_of(plan)],

@@ -56,6 +56,13 @@ def test_a_tag_is_followed_whatever_it_costs(make_model):
         assert chosen[:2] == [("data", None), ("model", "rows")]
 
 
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_progress_is_shown_unless_it_is_unwanted(verbose, make_model, capsys):
+    make_plan(make_model(), verbose=verbose)
+    # A measurement for each of three layers, and one for all else.
+    assert ("4/4" in capsys.readouterr().out) == bool(verbose)
+
+
 def test_the_table_shows_each_layer(make_model):
     text = str(make_plan(make_model()))
     assert "4 workers in groups of 2" in text

@@ -20,6 +20,11 @@ def test_arguments_of_a_plan(arguments, message, make_model):
         ptf.parallel.plan(make_model(8), *arguments)
 
 
+def test_a_plan_has_no_other_bars(make_model):
+    with pytest.raises(ValueError, match="`verbose` must be an integer from 0 to 1"):
+        ptf.parallel.plan(make_model(8), 8, verbose=2)
+
+
 def test_workers_that_form_no_groups(make_model):
     with pytest.raises(ValueError, match="must be a multiple of `group_size`"):
         ptf.parallel.plan(make_model(8), 8, 4, 1e9, group_size=3)

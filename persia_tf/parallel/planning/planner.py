@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from persia_tf._keras import keras
 from persia_tf.base import checks
 from persia_tf.parallel.divided_variable import stored
 from persia_tf.parallel.layer_plan import LayerPlan
@@ -37,6 +38,7 @@ def plan(
     *,
     group_size: int | None = None,
     inputs: Any = None,
+    verbose: int = 1,
 ) -> Plan:
     """Decides for each layer whether a group of workers divides it.
 
@@ -72,6 +74,8 @@ def plan(
         inputs: A batch of what the model is called with, of any size. Needed if the
             model is neither functional nor sequential, or if an input has an axis of
             unknown size besides that of the examples: then with typical sizes.
+        verbose: 1 for a progress bar, since measuring may take minutes; 0 for none.
+            Defaults to `1`.
 
     Returns:
         The plan.
@@ -85,10 +89,11 @@ def plan(
     strategy = strategy_of_model(model)
     check_compiled(model)
     batch_size = checks.integer("batch_size", batch_size, 1, _MOST)
+    verbose = checks.integer("verbose", verbose, 0, 1)
     workers, group_size = _sizes(strategy, workers, group_size, bandwidth)
     with strategy.scope():
         planner = _Planner(model, strategy, batch_size, workers, group_size, inputs)
-        return planner.plan(bandwidth)
+        return planner.plan(bandwidth, verbose)
 
 
 def _sizes(
@@ -140,11 +145,18 @@ class _Planner:
         self._layout = Layout(strategy)
         self._timing = Timing(self._layout.workers)
 
-    def plan(self, bandwidth: float | None) -> Plan:
+    def plan(self, bandwidth: float | None, verbose: int) -> Plan:
         """Measures, chooses, and returns the plan."""
         allowed = {name: self._allowed(name) for name in self._called()}
-        layers = {name: self._costs(name, axes) for name, axes in allowed.items()}
+        progress = keras.utils.Progbar(
+            len(allowed) + 1, verbose=verbose, unit_name="measurement"
+        )
+        layers = {}
+        for name, axes in allowed.items():
+            layers[name] = self._costs(name, axes)
+            progress.add(1)
         costs = StepCosts(layers, self._machine(layers, bandwidth))
+        progress.add(1)
         costs = _scaled(agreed(costs, self._layout.workers))
         chosen = least(costs, allowed)
         return Plan(
