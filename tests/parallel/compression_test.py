@@ -348,7 +348,7 @@ def test_each_member_exchanges_pieces_and_their_gradients(fill):
         received = kept[:, rank].copy()
         # Its own piece is exact. Of 500 numbers that are not zero, 100 arrive from each
         # of the other two members.
-        scale = np.float32(1 + 2 * (1 - 100 / 500) if fill else 1)
+        scale = np.float32(np.sqrt(1 + 2 * (1 - 100 / 500)) if fill else 1)
         received[rank] = x[rank, rank] * scale
         np.testing.assert_allclose(y, received, rtol=1e-6)
         expected = np.where(kept[rank] != 0, factors[:, rank], 0)

@@ -83,13 +83,14 @@ class Threshold(Encoding):
     - Of activations, the others arrive as zeros. Each piece for another worker has its
       own `tau`. A worker's piece for itself is not sent. Where the pieces are parts of
       one layer's outputs, they are joined or added up, so it stands for what did not
-      arrive, as in dropout: a worker multiplies it by 2 if nothing arrives from the
-      other one, and by less if more does. Elsewhere it stays as it is. The gradient
-      that comes back has the numbers at the places that were sent, and the others, as a
-      matrix with a column for each feature, as the product of a column and a row that
-      is closest to them. Unlike in the paper they are not dropped: a layer before the
-      exchange would learn from a part of its gradient. Where this product would take
-      more than a 32nd of the numbers, as with few features, they are zeros.
+      arrive, as in dropout: a worker multiplies it by the square root of 2 if nothing
+      arrives from the other one, and by less if more does. Elsewhere it stays as it
+      is. The gradient that comes back has the numbers at the places that were sent, and
+      the others, as a matrix with a column for each feature, as the product of a column
+      and a row that is closest to them. Unlike in the paper they are not dropped: a
+      layer before the exchange would learn from a part of its gradient. Where this
+      product would take more than a 32nd of the numbers, as with few features, they are
+      zeros.
     - Of gradients, what is not sent is added to the next step's gradient: `p = g + e`,
       `sent = p where |p| >= tau`, `e = p - sent` (error feedback).
 
