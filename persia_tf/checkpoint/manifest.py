@@ -13,9 +13,12 @@ from persia_tf import errors
 
 FILE_NAME = "MANIFEST.json"
 
-# Readers of format 2 know no residuals, so a checkpoint without them has that format.
+# Readers of format 2 know no residuals, and those of format 3 no extra, so a checkpoint
+# has the least format that tells what it has.
 _FORMAT = 2
 _FORMAT_WITH_RESIDUALS = 3
+_FORMAT_WITH_EXTRA = 4
+_FORMATS = (_FORMAT, _FORMAT_WITH_RESIDUALS, _FORMAT_WITH_EXTRA)
 
 # The errors that parsing a damaged manifest can raise. RecursionError means that its
 # JSON is nested too deeply.
@@ -49,6 +52,7 @@ class Manifest:
         parent: If this checkpoint is an increment, the checkpoint that it adds to; None
             if this checkpoint holds all rows.
         residuals: The names of the files with the residuals of error feedback.
+        extra: The names of the files with what the program added.
     """
 
     save_id: int
@@ -58,15 +62,19 @@ class Manifest:
     created: str
     parent: Parent | None = None
     residuals: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Returns the contents of the manifest's file."""
         fields = dataclasses.asdict(self)
-        if self.residuals:
-            fields = {"format": _FORMAT_WITH_RESIDUALS, **fields}
-        else:
-            del fields["residuals"]
-            fields = {"format": _FORMAT, **fields}
+        number = _FORMAT_WITH_EXTRA
+        if not self.extra:
+            del fields["extra"]
+            number = _FORMAT_WITH_RESIDUALS
+            if not self.residuals:
+                del fields["residuals"]
+                number = _FORMAT
+        fields = {"format": number, **fields}
         return json.dumps(fields, indent=1).encode() + b"\n"
 
     @staticmethod
@@ -84,14 +92,15 @@ class Manifest:
         try:
             fields = json.loads(text)
             file_format = fields.pop("format")
-            if file_format not in (_FORMAT, _FORMAT_WITH_RESIDUALS):
+            if file_format not in _FORMATS:
                 raise errors.FailedPreconditionError(
                     f"checkpoint {where} has format {file_format}, but this persia_tf "
-                    f"reads formats {_FORMAT} and {_FORMAT_WITH_RESIDUALS}. Restore it "
-                    "with the persia_tf version that wrote it."
+                    f"reads the formats {_FORMATS}. Restore it with the persia_tf "
+                    "version that wrote it."
                 )
             fields["files"] = tuple(fields["files"])
-            fields["residuals"] = tuple(fields.get("residuals", ()))
+            for name in ("residuals", "extra"):
+                fields[name] = tuple(fields.get(name, ()))
             if fields["parent"] is not None:
                 fields["parent"] = Parent(**fields["parent"])
             return _checked(Manifest(**fields))
@@ -114,10 +123,10 @@ def _checked(manifest: Manifest) -> Manifest:
         raise ValueError(
             f"`files` must be a list of file names, but is {manifest.files!r}"
         )
-    if not all(map(_is_name, manifest.residuals)):
-        raise ValueError(
-            f"`residuals` must be a list of file names, but is {manifest.residuals!r}"
-        )
+    for name in ("residuals", "extra"):
+        names = getattr(manifest, name)
+        if not all(map(_is_name, names)):
+            raise ValueError(f"`{name}` must be a list of file names, but is {names!r}")
     parent = manifest.parent
     if parent is not None and not (
         _is_name(parent.name) and isinstance(parent.save_id, int)

@@ -9,6 +9,7 @@ from absl import logging
 
 from persia_tf.checkpoint import (
     chains,
+    extra_files,
     folders,
     missing_rows,
     progress_bar,
@@ -112,3 +113,33 @@ def restore(
     logging.info("restored %s, of %d checkpoints", folder, len(chain))
     missing_rows.warn_of_restored(cluster, exactly=len(chain) == 1)
     return folder
+
+
+def read_extra(
+    path: str | os.PathLike[str], *, cluster: Cluster | None = None
+) -> bytes:
+    """Returns what a program added to a checkpoint, as `extra` of `save`.
+
+    Example:
+
+    ```python
+    ptf.checkpoint.save("/checkpoints/run1", extra=b"epoch 3")
+    ...
+    folder = ptf.checkpoint.restore("/checkpoints/run1")
+    assert ptf.checkpoint.read_extra(folder) == b"epoch 3"
+    ```
+
+    Args:
+        path: As for `restore`.
+        cluster: As for `restore`.
+
+    Raises:
+        NotFoundError: if there is no complete checkpoint.
+        DataLossError: if a file is damaged.
+        PersiaError: if a shard does not answer, or cannot read a file.
+    """
+    cluster = cluster if cluster is not None else current_cluster()
+    shards = Shards(cluster.session)
+    folder = folders.find(shards, location(path, cluster))
+    manifest = folders.read_manifest(shards, folder)
+    return extra_files.read(shards, folder, manifest.extra)

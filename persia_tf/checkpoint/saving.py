@@ -15,6 +15,7 @@ from persia_tf import errors, files
 from persia_tf.base import checks
 from persia_tf.checkpoint import (
     chains,
+    extra_files,
     folders,
     progress_bar,
     residuals,
@@ -44,6 +45,7 @@ def save(
     max_to_keep: int | None = DEFAULT_MAX_TO_KEEP,
     block: bool = True,
     progress: progress_bar.Progress = False,
+    extra: bytes = b"",
 ) -> Save:
     """Saves the rows of all tables of a cluster, with their optimizer state.
 
@@ -97,6 +99,8 @@ def save(
         progress: Whether to show a progress bar; or a function that is called
             repeatedly instead, with the number of rows that are done and the
             approximate total. Ignored unless `block`. Defaults to False.
+        extra: Bytes of this program that belong to the rows, such as its place in its
+            data. `ptf.checkpoint.read_extra` returns them. Defaults to none.
 
     Returns:
         A `Save`. Its `wait` blocks until the save has ended, and `restore` accepts its
@@ -120,7 +124,7 @@ def save(
     shards = Shards(cluster.session)
     parent = _parent_in(shards, where) if incremental else None
     kept = residuals.copied(cluster.session)
-    started = Save(shards, where, max_to_keep, parent, kept)
+    started = Save(shards, where, max_to_keep, parent, kept, extra)
     if block:
         started.wait(progress=progress)
     return started
@@ -196,6 +200,7 @@ class Save:
         max_to_keep: int | None,
         parent: Parent | None,
         residuals_of_gradients: Sequence[bytes],
+        extra_of_program: bytes,
     ) -> None:
         self.folder = folders.next_folder(shards, path)
         self._shards = shards
@@ -203,6 +208,7 @@ class Save:
         self._max_to_keep = max_to_keep
         self._parent = parent
         self._residuals = residuals_of_gradients
+        self._extra = extra_of_program
         self.is_incremental = parent is not None
         self.kept: list[str] | None = None
         # The number is never 0, since 0 stands for "no checkpoint".
@@ -268,7 +274,8 @@ class Save:
 
     def _write_manifest(self) -> Manifest:
         written = wait_for_all(self._shards, self._tell)
-        names = residuals.write(self._shards, self.folder, self._residuals)
+        of_residuals = residuals.write(self._shards, self.folder, self._residuals)
+        of_extra = extra_files.write(self._shards, self.folder, self._extra)
         manifest = Manifest(
             save_id=self.save_id,
             files=tuple(shard.file for shard in written),
@@ -276,7 +283,8 @@ class Save:
             bytes=sum(shard.bytes for shard in written),
             created=self._created.isoformat(timespec="seconds"),
             parent=self._parent,
-            residuals=names,
+            residuals=of_residuals,
+            extra=of_extra,
         )
         self._shards.write_file(self.folder, FILE_NAME, manifest.to_bytes())
         return manifest

@@ -197,6 +197,8 @@ class _Verifier:
             told += f" and {erased} removed since {link.manifest.parent.name}"
         if link.manifest.residuals:
             told += f", residuals of {_count_residuals(link)} ids"
+        if link.manifest.extra:
+            told += f", {_count_extra(link)} bytes of the program"
         self._told[link.folder] = told
 
 
@@ -205,6 +207,13 @@ def _count_residuals(link: Link) -> int:
     from persia_tf.checkpoint.reached_files import ReachedFiles
 
     return residuals.verify(ReachedFiles(), link.folder, link.manifest.residuals)
+
+
+def _count_extra(link: Link) -> int:
+    from persia_tf.checkpoint import extra_files
+    from persia_tf.checkpoint.reached_files import ReachedFiles
+
+    return len(extra_files.read(ReachedFiles(), link.folder, link.manifest.extra))
 
 
 def _read_file(path: str, link: Link) -> capi.ShardFile:
