@@ -1,5 +1,6 @@
-"""Input pipelines that look up rows before the training step that needs them."""
+"""Input pipelines: files of samples, and lookups before the steps that need them."""
 
 from persia_tf.data.prefetch import prefetch
+from persia_tf.data.readers import criteo, csv, parquet, tfrecord
 
-__all__ = ["prefetch"]
+__all__ = ["criteo", "csv", "parquet", "prefetch", "tfrecord"]

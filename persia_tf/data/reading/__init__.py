@@ -1,0 +1,1 @@
+"""Reads files of samples in a fixed order, from any position on."""

@@ -1,0 +1,48 @@
+"""The parts of files that are read at once, and what reads them."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, NamedTuple
+
+
+class Part(NamedTuple):
+    """A part of a file.
+
+    Attributes:
+        file: A path or a URL.
+        start: Where it begins, in a unit of the format: a row group or a byte.
+        end: Where it ends.
+        rows: How many rows it has, or None if only reading it tells.
+    """
+
+    file: str
+    start: int
+    end: int
+    rows: int | None
+
+
+class Format(abc.ABC):
+    """Reads files of one format. Thread-safe."""
+
+    @property
+    @abc.abstractmethod
+    def schema(self) -> Any:
+        """The columns of what `read` returns, as a `pyarrow.Schema`."""
+
+    @abc.abstractmethod
+    def parts(self, file: str) -> list[Part]:
+        """Returns the parts of a file, in their order.
+
+        Raises:
+            PersiaError: if the file cannot be read, with its name.
+        """
+
+    @abc.abstractmethod
+    def read(self, part: Part) -> Any:
+        """Reads a part, as a `pyarrow.Table`.
+
+        Raises:
+            PersiaError: if the part cannot be read, or has values that the schema does
+                not allow, with the file, the row and the column.
+        """

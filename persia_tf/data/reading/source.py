@@ -1,0 +1,147 @@
+"""A data set of files, and where a program is in it."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf.data.reading.position import Position
+from persia_tf.data.reading.sample_order import SampleOrder
+from persia_tf.data.reading.tensors import Columns
+
+
+class Source:
+    """Makes a dataset of batches, and knows the position after each of them.
+
+    Each iteration of the dataset is an epoch, or what is left of it after `seek`. Once
+    its last batch was handed out, the next iteration begins the next epoch. An
+    iteration that was left early is begun again, so a look at the first element changes
+    nothing.
+
+    Its methods are not thread-safe, but another thread may read the dataset.
+
+    Args:
+        order: The samples.
+        columns: Their tensors.
+        batch_size: The rows of a batch.
+        drop_remainder: Whether an epoch's last batch is left out if it is smaller.
+    """
+
+    def __init__(
+        self,
+        order: SampleOrder,
+        columns: Columns,
+        batch_size: int,
+        drop_remainder: bool,
+    ) -> None:
+        self._order = order
+        self._columns = columns
+        self._batch_size = batch_size
+        self._drop_remainder = drop_remainder
+        self._next = Position(0)
+        self._last = self._next
+        # After each batch that was handed out, until `position_after` tells it.
+        self._positions: collections.deque[Position] = collections.deque()
+        self._is_whole = True
+        self._has_run_out = False
+
+    @property
+    def batches(self) -> int | None:
+        """How many batches an epoch has; None if only reading all files tells."""
+        rows = self._order.rows
+        if rows is None:
+            return None
+        return rows // self._batch_size + (
+            rows % self._batch_size > 0 and not self._drop_remainder
+        )
+
+    def seek(self, position: Position) -> None:
+        """Makes the next iteration begin at a position, after which a batch is left."""
+        self._next = self._last = position
+        self.begin()
+
+    def begin(self) -> None:
+        """Begins to count batches, before the first one is trained."""
+        self._positions = collections.deque()
+        self._is_whole = True
+        self._has_run_out = False
+
+    def position_after(self, batches: int) -> Position:
+        """Returns the position after some batches; after the last, the next epoch's.
+
+        Args:
+            batches: How many batches were trained since the last call, or since
+                `begin`.
+
+        Raises:
+            ValueError: if fewer batches were handed out.
+        """
+        if batches > len(self._positions):
+            raise ValueError(
+                f"{batches} batches were trained, but the dataset has handed out only "
+                f"{len(self._positions)}: a `JobCheckpoint` needs the dataset that "
+                "`fit` trains on, each batch of which is one step"
+            )
+        is_end = self.ends_after(batches)
+        for _ in range(batches):
+            self._last = self._positions.popleft()
+        if is_end:
+            self._last = self._next
+        return self._last
+
+    def ends_after(self, batches: int) -> bool:
+        """Returns whether an epoch ends with the last of some batches.
+
+        Args:
+            batches: As for `position_after`.
+        """
+        return self._is_whole and batches == len(self._positions)
+
+    def dataset(self, finished: Callable[[Mapping[str, Any]], Any]) -> tf.data.Dataset:
+        """Returns the dataset.
+
+        Its cardinality is that of whole epochs, if it is known, even for an iteration
+        that begins within an epoch: Keras takes the first epoch's length for that of
+        all epochs otherwise.
+
+        Args:
+            finished: Returns an element of the dataset, given its columns by name.
+        """
+        arrays = tf.data.Dataset.from_generator(
+            self._arrays, output_signature=self._columns.specs()
+        )
+        if self.batches is not None:
+            # TensorFlow takes what repeats for endless. A generator that has run out is
+            # empty when it is repeated, which ends the iteration.
+            arrays = arrays.repeat().take(self.batches)
+        return arrays.map(lambda *arrays: finished(self._columns.named(arrays)))
+
+    def _arrays(self) -> Iterator[tuple[Any, ...]]:
+        if self._has_run_out and self.batches is not None:
+            self._has_run_out = False
+            return
+        # An iteration that was left early may still hand out batches to a thread that
+        # no one waits for: they count for themselves.
+        positions = self._positions if self._is_whole else collections.deque()
+        self._positions = positions
+        self._is_whole = False
+        start = self._next
+        waiting: Any = None
+        for table, position in self._order.batches(
+            start, self._batch_size, self._drop_remainder
+        ):
+            if waiting is not None:
+                yield waiting
+            waiting = self._columns.arrays(table)
+            positions.append(position)
+        # Before the last batch: `ends_after` asks once it was trained, and no one asks
+        # for more of a dataset of known cardinality.
+        if self._positions is positions:
+            self._is_whole = True
+            self._next = Position(start.epoch + 1)
+        if waiting is not None:
+            yield waiting
+        self._has_run_out = True
