@@ -146,10 +146,7 @@ class TableCheckpoint(keras.callbacks.Callback):
             OSError: if the checkpoint's file of dense weights is missing.
             PersiaError: for the reasons that `ptf.checkpoint.restore` documents.
         """
-        # After a restore, shards do not know what changed since the last save, so the
-        # next save must be whole.
-        self._chain = 0
-        folder = checkpoint.restore(self._path, cluster=self._cluster)
+        folder = self._restore_rows()
         if self._weights is not None:
             with rows_stay():
                 model.load_weights(self._weights.path(folder))
@@ -166,7 +163,7 @@ class TableCheckpoint(keras.callbacks.Callback):
         # that `batch` grows by more than 1.
         self._batches += batch - self._last_batch
         self._last_batch = batch
-        if self._save_freq != "epoch" and self._batches >= self._save_freq:
+        if self._is_due():
             self._save()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -178,8 +175,27 @@ class TableCheckpoint(keras.callbacks.Callback):
         if self._error is not None:
             raise self._error
 
+    def _is_due(self) -> bool:
+        """Returns whether enough batches were trained since the last save."""
+        return self._save_freq != "epoch" and self._batches >= self._save_freq
+
+    def _restore_rows(self) -> str:
+        # After a restore, shards do not know what changed since the last save, so the
+        # next save must be whole.
+        self._chain = 0
+        return checkpoint.restore(self._path, cluster=self._cluster)
+
+    def _extra(self, batches: int) -> bytes:
+        """Returns what to save with the rows.
+
+        Args:
+            batches: How many batches were trained since the last save.
+        """
+        del batches
+        return b""
+
     def _save(self) -> None:
-        self._batches = 0
+        batches, self._batches = self._batches, 0
         if not Workers.of(self.model).is_chief:
             if self._weights is not None:
                 self._weights.take_part(self.model)
@@ -191,6 +207,7 @@ class TableCheckpoint(keras.callbacks.Callback):
             cluster=self._cluster,
             incremental=0 < self._chain < self._whole_every,
             block=False,
+            extra=self._extra(batches),
             **self._options,
         )
         if self._weights is not None:
