@@ -95,5 +95,6 @@ def test_one_of_a_network(name, tmp_path):
 @pytest.mark.skipif(
     not os.environ.get("PERSIA_TF_DATA"), reason="PERSIA_TF_DATA names no data"
 )
-def test_one_of_real_data(tmp_path):
-    check_run("encoded_accuracy", tmp_path)
+@pytest.mark.parametrize("name", ["encoded_accuracy", "reader_bench"])
+def test_one_of_real_data(name, tmp_path):
+    check_run(name, tmp_path)
