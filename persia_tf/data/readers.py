@@ -145,6 +145,10 @@ def csv(
         InvalidArgumentError: if a file lacks a column, or a field is empty.
         ValueError: if an argument is out of its range.
     """
+    if not isinstance(separator, str) or len(separator) != 1:
+        raise ValueError(
+            f"`separator` must be one character. Received: separator={separator!r}"
+        )
     found = find_files(files)
     columns = _with_label(columns, label)
     source = CsvFiles(names, columns, types or {}, fill or {}, separator, found[0])
@@ -262,13 +266,9 @@ def tfrecord(
         ValueError: if an argument is out of its range.
     """
     source = TFRecordFiles(compression)
-
-    def parse(columns: Mapping[str, tf.Tensor]) -> Any:
-        return tf.io.parse_example(columns[source.COLUMN], dict(features))
-
     found = find_files(files)
     order = (shuffle_buffer, seed)
-    return _dataset(source, found, batch_size, *order, drop_remainder, label, parse)
+    return _dataset(source, found, batch_size, *order, drop_remainder, label, features)
 
 
 def _dataset(
@@ -279,17 +279,25 @@ def _dataset(
     seed: int,
     drop_remainder: bool,
     label: str | None,
-    parse: Any = None,
+    features: Mapping[str, Any] | None = None,
 ) -> tf.data.Dataset:
     batch_size = checks.integer("batch_size", batch_size, 1, _MOST)
     shuffle_buffer = checks.integer("shuffle_buffer", shuffle_buffer, 0, _MOST)
     seed = checks.integer("seed", seed, 0, _MOST)
+    names = reader.schema.names if features is None else list(features)
+    if label is not None and label not in names:
+        raise ValueError(
+            f"`label` must be the name of a column: one of {names}. "
+            f"Received: label={label!r}"
+        )
     parts = [part for file in files for part in reader.parts(file)]
     order = SampleOrder(reader, parts, shuffle_buffer, seed)
     source = Source(order, Columns(reader.schema), batch_size, drop_remainder)
 
     def finished(columns: Mapping[str, Any]) -> Any:
-        columns = columns if parse is None else parse(columns)
+        if features is not None:
+            [records] = columns.values()
+            columns = tf.io.parse_example(records, dict(features))
         if label is None:
             return columns
         columns = dict(columns)

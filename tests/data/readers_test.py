@@ -170,6 +170,14 @@ def test_files_that_are_not_there(tmp_path):
         ptf.data.parquet(tmp_path, 0)
 
 
+def test_arguments_that_do_not_fit(folder, tmp_path):
+    with pytest.raises(ValueError, match=r"`label` must be .*'price'.*label='clicks'"):
+        ptf.data.parquet(folder, 64, label="clicks", columns=None)
+    (tmp_path / "a.csv").write_text("id::price\n1::2\n")
+    with pytest.raises(ValueError, match="`separator` must be one character.*'::'"):
+        ptf.data.csv(tmp_path / "a.csv", 64, separator="::")
+
+
 LINES = "".join(f"{i},{i / 8},name {i}\n" for i in range(ROWS))
 
 

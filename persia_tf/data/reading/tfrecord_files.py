@@ -20,8 +20,6 @@ class TFRecordFiles(Format):
         compression: `"GZIP"`, `"ZLIB"`, or None.
     """
 
-    COLUMN = "example"
-
     def __init__(self, compression: str | None) -> None:
         self._pa = pyarrow()
         self._compression = compression
@@ -29,7 +27,7 @@ class TFRecordFiles(Format):
     @property
     def schema(self) -> Any:
         """The one column of what `read` returns, as a `pyarrow.Schema`."""
-        return self._pa.schema([(self.COLUMN, self._pa.binary())])
+        return self._pa.schema([("record", self._pa.binary())])
 
     def parts(self, file: str) -> list[Part]:
         """Returns the whole file."""
