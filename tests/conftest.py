@@ -46,14 +46,16 @@ class Shard:
         self._checkpoint_root = checkpoint_root
         self._options = options
         self.start(port=0)
-        while is_used(self.port):
-            self.stop()
-            self.start(port=0)
 
     def start(self, port: int) -> None:
+        """Starts at a port, or if that is 0, at one that no earlier server had."""
         options = {"port": port, "checkpoint_root": self._checkpoint_root}
-        self._handle = start_native(servers.SHARD, **options, **self._options)
-        self.port = capi.library().persia_server_port(self._handle)
+        while True:
+            self._handle = start_native(servers.SHARD, **options, **self._options)
+            self.port = capi.library().persia_server_port(self._handle)
+            if port or not is_used(self.port):
+                break
+            self.stop()
         self.address = f"127.0.0.1:{self.port}"
 
     def stop(self) -> None:
