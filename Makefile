@@ -65,11 +65,12 @@ test-oldest-legacy: $(OLDEST)
 	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(SLOW) \
 	  $(filter-out tests/distribute,$(BOTH_KERAS))
 
+# Newer versions of pyarrow need NumPy 2, and this TensorFlow needs NumPy 1.
 $(OLDEST): wheel
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
 	$(OLDEST)/bin/python $(PIP_INSTALL) \
-	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
+	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*' 'pyarrow<21'
 
 wheel: build openssl
 	rm -rf build/wheel
