@@ -151,7 +151,7 @@ class JobCheckpoint(TableCheckpoint):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         super().on_epoch_begin(epoch, logs)
         self.epoch = epoch
-        if self._length is not None:
+        if self._length is not None and self._steps is None:
             fit_loop.set_length(self._length)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -161,11 +161,12 @@ class JobCheckpoint(TableCheckpoint):
             add_to_metrics(self.model, restored)
         self._batch += batch - self._last_batch
         super().on_train_batch_end(batch, logs)
-        if self._is_rest and self._is_last_step():
+        is_of_data = self._steps in (None, self._length)
+        if self._is_rest and is_of_data and self._is_last_step():
             fit_loop.end_epoch()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        if self._source is not None and self._length is None:
+        if self._length is None and self._steps is None and self._is_last_step():
             self._length = self._batch
             fit_loop.set_length(self._length)
         self.epoch = epoch + 1
@@ -174,6 +175,14 @@ class JobCheckpoint(TableCheckpoint):
         super().on_epoch_end(epoch, logs)
         if super()._is_due():
             self._save()
+
+    @property
+    def _steps(self) -> int | None:
+        """The steps of an epoch, as far as Keras knew them when `fit` began.
+
+        With `steps_per_epoch`, epochs of Keras are not those of the data.
+        """
+        return self.params.get("steps")
 
     def _is_due(self) -> bool:
         # After its last step, an epoch is saved once Keras has ended it.

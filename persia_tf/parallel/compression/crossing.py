@@ -92,8 +92,7 @@ def _crossed(
             lambda: exact_gradients(gradient),
             lambda: encoded_gradients(gradient),
         )
-        own_gradient = tf.cast(gradient[rank], tf.float32) * scale
-        gradients = _with_row(gradients, rank, own_gradient)
+        gradients = _with_row(gradients, rank, own_part(gradient[rank]))
         if pieces == 1:
             # Each member has a gradient of the piece that it gathered.
             gradients = tf.reduce_sum(gradients, axis=0, keepdims=True)
@@ -103,7 +102,12 @@ def _crossed(
     # is used there.
     is_exact = codec.begin()
     decoded, scale, received, sent = either(members, is_exact, exact, encoded)
-    decoded = _with_row(decoded, rank, tf.cast(own, tf.float32) * scale)
+
+    def own_part(x: tf.Tensor) -> tf.Tensor:
+        x = tf.cast(x, tf.float32)
+        return x * scale if fill else x
+
+    decoded = _with_row(decoded, rank, own_part(own))
 
     @tf.custom_gradient
     def pass_gradient(_: tf.Tensor) -> tuple[tf.Tensor, Callable]:
