@@ -16,7 +16,6 @@ from persia_tf.callbacks.job_state import (
     put_back,
 )
 from persia_tf.callbacks.table_checkpoint import TableCheckpoint
-from persia_tf.data.reading.position import Position
 from persia_tf.layers.workers import Workers
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class JobCheckpoint(TableCheckpoint):
         self._restored: JobState | None = None
         self._has_checkpoint = False
         self._batch = 0  # How many batches of the epoch were trained.
-        self._length = self._source.batches if self._source is not None else None
+        self._length = self._source.length if self._source is not None else None
         self._is_rest = False  # Whether this `fit` trains the rest of an epoch.
 
     def restore(self, model: Any) -> str | None:
@@ -126,7 +125,7 @@ class JobCheckpoint(TableCheckpoint):
         self._restored = state if self._batch else None
         self._length = self._length or state.facts["length"]
         if self._source is not None and state.facts["position"] is not None:
-            self._source.seek(Position.from_json(state.facts["position"]))
+            self._source.seek(state.facts["position"])
         self._has_checkpoint = True
         logging.info("the job goes on from %s, in epoch %d", folder, self.epoch)
         return folder
@@ -195,7 +194,7 @@ class JobCheckpoint(TableCheckpoint):
         self._has_checkpoint = True
         position = None
         if self._source is not None:
-            position = self._source.position_after(batches).to_json()
+            position = list(self._source.position_after(batches))
         facts = {
             "epoch": self.epoch,
             "batch": self._batch,

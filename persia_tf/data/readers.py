@@ -8,11 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.base import checks
+from persia_tf.data.reading.batches import SampleBatches
 from persia_tf.data.reading.csv_files import CsvFiles
+from persia_tf.data.reading.file_samples import FileSamples, Order
 from persia_tf.data.reading.found_files import find_files
 from persia_tf.data.reading.parquet_files import ParquetFiles
 from persia_tf.data.reading.parts import Format
-from persia_tf.data.reading.sample_order import SampleOrder
 from persia_tf.data.reading.source import Source
 from persia_tf.data.reading.tensors import Columns
 from persia_tf.data.reading.tfrecord_files import TFRecordFiles
@@ -32,6 +33,7 @@ def parquet(
     shuffle_buffer: int = 0,
     seed: int = 0,
     drop_remainder: bool = False,
+    shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
     """Reads Parquet files, a row group at a time.
 
@@ -69,6 +71,9 @@ def parquet(
         seed: The seed of the order. Defaults to `0`.
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
+        shard: Of several programs that train together, the number of this one, and how
+            many there are: each reads other batches, as many as the others. Defaults to
+            None: this program reads all.
 
     Returns:
         A `tf.data.Dataset` of dicts of tensors by column, `(batch_size,)`; or of pairs
@@ -84,8 +89,8 @@ def parquet(
     found = find_files(files)
     columns = _with_label(columns, label)
     source = ParquetFiles(columns, fill or {}, found[0])
-    order = (shuffle_buffer, seed)
-    return _dataset(source, found, batch_size, *order, drop_remainder, label)
+    order = _order(batch_size, shuffle_buffer, seed, drop_remainder, shard)
+    return _dataset(source, found, order, label)
 
 
 def csv(
@@ -101,6 +106,7 @@ def csv(
     shuffle_buffer: int = 0,
     seed: int = 0,
     drop_remainder: bool = False,
+    shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
     """Reads text files with a row per line, 8 MiB at a time.
 
@@ -133,6 +139,9 @@ def csv(
         seed: The seed of the order. Defaults to `0`.
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
+        shard: Of several programs that train together, the number of this one, and how
+            many there are: each reads other batches, as many as the others. Defaults to
+            None: this program reads all.
 
     Returns:
         A `tf.data.Dataset`, as of `ptf.data.parquet`.
@@ -152,8 +161,8 @@ def csv(
     found = find_files(files)
     columns = _with_label(columns, label)
     source = CsvFiles(names, columns, types or {}, fill or {}, separator, found[0])
-    order = (shuffle_buffer, seed)
-    return _dataset(source, found, batch_size, *order, drop_remainder, label)
+    order = _order(batch_size, shuffle_buffer, seed, drop_remainder, shard)
+    return _dataset(source, found, order, label)
 
 
 def criteo(
@@ -163,6 +172,7 @@ def criteo(
     shuffle_buffer: int = 0,
     seed: int = 0,
     drop_remainder: bool = False,
+    shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
     """Reads the text files of Criteo's data sets of ads.
 
@@ -183,6 +193,9 @@ def criteo(
         seed: The seed of the order. Defaults to `0`.
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
+        shard: Of several programs that train together, the number of this one, and how
+            many there are: each reads other batches, as many as the others. Defaults to
+            None: this program reads all.
 
     Returns:
         A `tf.data.Dataset` of pairs: a dict with `"I1"` to `"I13"`, int64, and `"C1"`
@@ -223,6 +236,7 @@ def tfrecord(
     shuffle_buffer: int = 0,
     seed: int = 0,
     drop_remainder: bool = False,
+    shard: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
     """Reads files of `tf.train.Example`s, a file at a time.
 
@@ -254,6 +268,9 @@ def tfrecord(
         seed: The seed of the order. Defaults to `0`.
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
+        shard: Of several programs that train together, the number of this one, and how
+            many there are: each reads other batches, as many as the others. Defaults to
+            None: this program reads all.
 
     Returns:
         A `tf.data.Dataset` of dicts of tensors by feature; or of pairs of such a dict,
@@ -267,23 +284,17 @@ def tfrecord(
     """
     source = TFRecordFiles(compression)
     found = find_files(files)
-    order = (shuffle_buffer, seed)
-    return _dataset(source, found, batch_size, *order, drop_remainder, label, features)
+    order = _order(batch_size, shuffle_buffer, seed, drop_remainder, shard)
+    return _dataset(source, found, order, label, features)
 
 
 def _dataset(
     reader: Format,
     files: Sequence[str],
-    batch_size: int,
-    shuffle_buffer: int,
-    seed: int,
-    drop_remainder: bool,
+    order: Order,
     label: str | None,
     features: Mapping[str, Any] | None = None,
 ) -> tf.data.Dataset:
-    batch_size = checks.integer("batch_size", batch_size, 1, _MOST)
-    shuffle_buffer = checks.integer("shuffle_buffer", shuffle_buffer, 0, _MOST)
-    seed = checks.integer("seed", seed, 0, _MOST)
     names = reader.schema.names if features is None else list(features)
     if label is not None and label not in names:
         raise ValueError(
@@ -291,8 +302,7 @@ def _dataset(
             f"Received: label={label!r}"
         )
     parts = [part for file in files for part in reader.parts(file)]
-    order = SampleOrder(reader, parts, shuffle_buffer, seed)
-    source = Source(order, Columns(reader.schema), batch_size, drop_remainder)
+    samples = FileSamples(reader, parts, order)
 
     def finished(columns: Mapping[str, Any]) -> Any:
         if features is not None:
@@ -304,10 +314,32 @@ def _dataset(
         labels = columns.pop(label)
         return columns, labels
 
-    dataset = source.dataset(finished)
-    # `JobCheckpoint` finds it there.
-    dataset.persia_source = source
-    return dataset
+    return Source(SampleBatches(samples, Columns(reader.schema), finished)).dataset()
+
+
+def _order(
+    batch_size: int,
+    shuffle_buffer: int,
+    seed: int,
+    drop_remainder: bool,
+    shard: tuple[int, int] | None,
+) -> Order:
+    if shard is None:
+        shard = (0, 1)
+    if len(shard) != 2:
+        raise ValueError(
+            "`shard` must be a pair: the number of this program, and how many there "
+            f"are. Received: shard={shard!r}"
+        )
+    shards = checks.integer("shard[1]", shard[1], 1, _MOST)
+    return Order(
+        batch_size=checks.integer("batch_size", batch_size, 1, _MOST),
+        drop_remainder=drop_remainder,
+        shuffle_buffer=checks.integer("shuffle_buffer", shuffle_buffer, 0, _MOST),
+        seed=checks.integer("seed", seed, 0, _MOST),
+        shard=checks.integer("shard[0]", shard[0], 0, shards - 1),
+        shards=shards,
+    )
 
 
 def _with_label(

@@ -6,10 +6,10 @@ import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf import errors
-from persia_tf.data.reading import csv_files
-from persia_tf.data.reading.position import Position
+from persia_tf.data.reading import csv_files, groups
 
 pa = pytest.importorskip("pyarrow")
+pa_csv = pytest.importorskip("pyarrow.csv")
 pq = pytest.importorskip("pyarrow.parquet")
 
 ROWS = 1000
@@ -89,7 +89,8 @@ def test_an_iteration_that_was_left_early_begins_again(folder):
 
 @pytest.mark.parametrize("shuffle_buffer", [0, 1, 250, 5000])
 @pytest.mark.parametrize("batches", [0, 1, 7, 31])
-def test_reading_goes_on_at_the_next_sample(folder, shuffle_buffer, batches):
+@pytest.mark.parametrize("values", [list, lambda position: position[:2]])
+def test_reading_goes_on_at_the_next_sample(folder, shuffle_buffer, batches, values):
     def dataset():
         return ptf.data.parquet(folder, 64, shuffle_buffer=shuffle_buffer, seed=2)
 
@@ -99,15 +100,70 @@ def test_reading_goes_on_at_the_next_sample(folder, shuffle_buffer, batches):
     source = begun.persia_source
     for _, _batch in zip(range(batches), begun):
         assert not source.ends_after(batches)
-    position = Position.from_json(source.position_after(batches).to_json())
+    position = source.position_after(batches)
+    assert position.batch == batches
     resumed = dataset()
-    resumed.persia_source.seek(position)
+    resumed.persia_source.seek(values(position))
     for expected in (epochs[0][64 * batches :], epochs[1]):
         assert (ids(resumed) == expected).all()
         assert resumed.persia_source.ends_after(32 - batches)
         after = resumed.persia_source.position_after(32 - batches)
-        assert (after.part, after.rows) == (0, 0)
+        assert after[1:] == (0, 0, 0, 0)
         batches = 0
+
+
+@pytest.mark.parametrize("rows", [[1000], [7] * 100, [0, 90, 0, 1, 200], [64, 64], []])
+@pytest.mark.parametrize("batch_size", [1, 10, 64, 5000])
+@pytest.mark.parametrize("shuffle_buffer", [0, 100])
+def test_mixed_rows_fill_batches(rows, batch_size, shuffle_buffer):
+    found = list(groups.groups(rows, len(rows), batch_size, shuffle_buffer))
+    assert sum(group.rows for group in found) == sum(rows)
+    at = 0
+    for group in found:
+        assert sum(rows[: group.part]) + group.skipped == at
+        assert group.skipped <= rows[group.part]
+        at += group.rows
+        is_last = group is found[-1]
+        assert is_last or group.rows % batch_size == 0
+        assert is_last or group.rows > max(shuffle_buffer, batch_size) - batch_size
+
+
+@pytest.mark.parametrize("shuffle_buffer", [0, 250])
+@pytest.mark.parametrize("reader", ["parquet", "csv"])
+def test_programs_that_train_together_read_other_batches(
+    folder, shuffle_buffer, reader
+):
+    if reader == "csv":
+        for name in "ab":
+            table = pq.read_table(folder / f"{name}.parquet")
+            pa_csv.write_csv(table, folder / f"{name}.csv")
+
+    def read(**options):
+        files = folder / f"*.{reader}"
+        return getattr(ptf.data, reader)(
+            *(files, 64), shuffle_buffer=shuffle_buffer, **options
+        )
+
+    shards = [read(shard=(number, 3)) for number in range(3)]
+    for _ in range(2):  # In both epochs.
+        lengths = {len(list(shard)) for shard in shards}
+        assert lengths == {10}
+    whole = read()
+    for _ in range(2):
+        expected = ids(whole)
+    for number, shard in enumerate(shards):
+        shard.persia_source.seek([1, 10 * number])
+        own = expected[640 * number :][:640]
+        assert (ids(shard) == own).all()
+
+
+def test_too_few_rows_for_all_programs(folder):
+    with pytest.raises(errors.InvalidArgumentError, match="too few for 40 programs"):
+        ptf.data.parquet(folder, 64, shard=(0, 40))
+    with pytest.raises(ValueError, match="`shard\\[0\\]` must be"):
+        ptf.data.parquet(folder, 64, shard=(2, 2))
+    with pytest.raises(ValueError, match="`shard` must be a pair"):
+        ptf.data.parquet(folder, 64, shard=(2, 2, 2))
 
 
 def test_more_batches_than_were_read_are_a_mistake(folder):

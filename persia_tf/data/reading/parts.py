@@ -46,3 +46,11 @@ class Format(abc.ABC):
             PersiaError: if the part cannot be read, or has values that the schema does
                 not allow, with the file, the row and the column.
         """
+
+    def count(self, part: Part) -> int:
+        """Returns how many rows a part has.
+
+        Raises:
+            PersiaError: as `read`.
+        """
+        return len(self.read(part)) if part.rows is None else part.rows

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """The next row of an epoch.
+    """A place between two batches of an epoch.
 
     Attributes:
         epoch: The number of the epoch, from 0.
-        part: The number of the part at which the rows that are mixed begin, in the
-            order of the epoch.
+        batch: How many batches of the epoch lie before it.
+        part: The number, in the order of the epoch, of the part at which the rows that
+            are mixed with the next row begin.
+        skipped: How many rows of that part lie before these rows.
         rows: How many of the mixed rows were read.
     """
 
     epoch: int
+    batch: int = 0
     part: int = 0
+    skipped: int = 0
     rows: int = 0
-
-    def to_json(self) -> list[int]:
-        """Returns values that JSON can hold."""
-        return list(self)
-
-    @classmethod
-    def from_json(cls, values: Any) -> Position:
-        """Returns the position of which `to_json` made values."""
-        return cls(*map(int, values))

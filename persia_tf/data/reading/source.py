@@ -1,16 +1,14 @@
-"""A data set of files, and where a program is in it."""
+"""A dataset of batches, and where a program is in it."""
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from persia_tf.data.reading.position import Position
-from persia_tf.data.reading.sample_order import SampleOrder
-from persia_tf.data.reading.tensors import Columns
+from persia_tf.data.reading.batches import Batches
 
 
 class Source:
@@ -24,43 +22,29 @@ class Source:
     Its methods are not thread-safe, but another thread may read the dataset.
 
     Args:
-        order: The samples.
-        columns: Their tensors.
-        batch_size: The rows of a batch.
-        drop_remainder: Whether an epoch's last batch is left out if it is smaller.
+        batches: The batches.
     """
 
-    def __init__(
-        self,
-        order: SampleOrder,
-        columns: Columns,
-        batch_size: int,
-        drop_remainder: bool,
-    ) -> None:
-        self._order = order
-        self._columns = columns
-        self._batch_size = batch_size
-        self._drop_remainder = drop_remainder
-        self._next = Position(0)
-        self._last = self._next
+    def __init__(self, batches: Batches) -> None:
+        self.batches = batches
+        self._next = self._last = batches.begin(0)
         # After each batch that was handed out, until `position_after` tells it.
-        self._positions: collections.deque[Position] = collections.deque()
+        self._positions: collections.deque[Any] = collections.deque()
         self._is_whole = True
         self._has_run_out = False
 
     @property
-    def batches(self) -> int | None:
-        """How many batches an epoch has; None if only reading all files tells."""
-        rows = self._order.rows
-        if rows is None:
-            return None
-        return rows // self._batch_size + (
-            rows % self._batch_size > 0 and not self._drop_remainder
-        )
+    def length(self) -> int | None:
+        """How many batches an epoch has; None if only reading all of it tells."""
+        return self.batches.length
 
-    def seek(self, position: Position) -> None:
-        """Makes the next iteration begin at a position, after which a batch is left."""
-        self._next = self._last = position
+    def seek(self, values: Sequence[int]) -> None:
+        """Makes the next iteration begin at a position, after which a batch is left.
+
+        Args:
+            values: The position's values: see `Samples.position`.
+        """
+        self._next = self._last = self.batches.position(values)
         self.begin()
 
     def begin(self) -> None:
@@ -69,7 +53,7 @@ class Source:
         self._is_whole = True
         self._has_run_out = False
 
-    def position_after(self, batches: int) -> Position:
+    def position_after(self, batches: int) -> Any:
         """Returns the position after some batches; after the last, the next epoch's.
 
         Args:
@@ -100,27 +84,27 @@ class Source:
         """
         return self._is_whole and batches == len(self._positions)
 
-    def dataset(self, finished: Callable[[Mapping[str, Any]], Any]) -> tf.data.Dataset:
+    def dataset(self) -> tf.data.Dataset:
         """Returns the dataset.
 
         Its cardinality is that of whole epochs, if it is known, even for an iteration
         that begins within an epoch: Keras takes the first epoch's length for that of
         all epochs otherwise.
-
-        Args:
-            finished: Returns an element of the dataset, given its columns by name.
         """
         arrays = tf.data.Dataset.from_generator(
-            self._arrays, output_signature=self._columns.specs()
+            self._arrays, output_signature=self.batches.specs
         )
-        if self.batches is not None:
+        if self.length is not None:
             # TensorFlow takes what repeats for endless. A generator that has run out is
             # empty when it is repeated, which ends the iteration.
-            arrays = arrays.repeat().take(self.batches)
-        return arrays.map(lambda *arrays: finished(self._columns.named(arrays)))
+            arrays = arrays.repeat().take(self.length)
+        dataset = arrays.map(lambda *arrays: self.batches.element(arrays))
+        # `JobCheckpoint` and `ptf.data.service` find it there.
+        dataset.persia_source = self
+        return dataset
 
     def _arrays(self) -> Iterator[tuple[Any, ...]]:
-        if self._has_run_out and self.batches is not None:
+        if self._has_run_out and self.length is not None:
             self._has_run_out = False
             return
         # An iteration that was left early may still hand out batches to a thread that
@@ -130,18 +114,16 @@ class Source:
         self._is_whole = False
         start = self._next
         waiting: Any = None
-        for table, position in self._order.batches(
-            start, self._batch_size, self._drop_remainder
-        ):
+        for arrays, position in self.batches.read(start):
             if waiting is not None:
                 yield waiting
-            waiting = self._columns.arrays(table)
+            waiting = arrays
             positions.append(position)
         # Before the last batch: `ends_after` asks once it was trained, and no one asks
         # for more of a dataset of known cardinality.
         if self._positions is positions:
             self._is_whole = True
-            self._next = Position(start.epoch + 1)
+            self._next = self.batches.begin(start.epoch + 1)
         if waiting is not None:
             yield waiting
         self._has_run_out = True

@@ -1,0 +1,92 @@
+"""The batches that a dataset hands out, from any position on."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf.data.reading.samples import Samples
+from persia_tf.data.reading.tensors import Columns
+
+
+class Batches(abc.ABC):
+    """Yields the batches of a data set, as flat tuples of arrays.
+
+    Its positions are those of `Samples`.
+    """
+
+    @property
+    @abc.abstractmethod
+    def length(self) -> int | None:
+        """How many batches an epoch has; None if only reading all of it tells."""
+
+    @property
+    @abc.abstractmethod
+    def specs(self) -> tuple[tf.TensorSpec, ...]:
+        """The specs of a batch's arrays."""
+
+    @abc.abstractmethod
+    def begin(self, epoch: int) -> Any:
+        """Returns the position before the first batch of an epoch."""
+
+    @abc.abstractmethod
+    def position(self, values: Sequence[int]) -> Any:
+        """Returns the position that has some values: see `Samples.position`."""
+
+    @abc.abstractmethod
+    def read(self, start: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Yields the batches of an epoch from a position on, and the one after each."""
+
+    @abc.abstractmethod
+    def element(self, tensors: Sequence[tf.Tensor]) -> Any:
+        """Returns the dataset's element of a batch, given tensors of its arrays."""
+
+
+class SampleBatches(Batches):
+    """The batches of samples that this program reads.
+
+    Args:
+        samples: The samples.
+        columns: Their tensors.
+        finished: Returns the dataset's element, given the tensors by column.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        columns: Columns,
+        finished: Callable[[Mapping[str, Any]], Any],
+    ) -> None:
+        self.samples = samples
+        self._columns = columns
+        self._finished = finished
+
+    @property
+    def length(self) -> int | None:
+        """How many batches an epoch has; None if only reading all of it tells."""
+        return self.samples.length
+
+    @property
+    def specs(self) -> tuple[tf.TensorSpec, ...]:
+        """The specs of a batch's arrays."""
+        return self._columns.specs()
+
+    def begin(self, epoch: int) -> Any:
+        """Returns the position before the first batch of an epoch."""
+        return self.samples.begin(epoch)
+
+    def position(self, values: Sequence[int]) -> Any:
+        """Returns the position that has some values."""
+        return self.samples.position(values)
+
+    def read(self, start: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Yields the batches of an epoch from a position on."""
+        for table, position in self.samples.tables(start):
+            yield self._columns.arrays(table), position
+
+    def element(self, tensors: Sequence[tf.Tensor]) -> Any:
+        """Returns the dataset's element of a batch."""
+        return self._finished(self._columns.named(tensors))
