@@ -12,6 +12,9 @@ SHARDS_VARIABLE = "PERSIA_PS"
 # The port of the metrics of a program that trains.
 METRICS_PORT_VARIABLE = "PERSIA_METRICS_PORT"
 
+# The address of the dispatcher of data workers.
+DATA_VARIABLE = "PERSIA_DATA"
+
 
 class Address(NamedTuple):
     """A host and a port; `str()` gives "host:port", or "[host]:port" for IPv6."""

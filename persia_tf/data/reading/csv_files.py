@@ -72,6 +72,17 @@ class CsvFiles(Format):
         """The columns of what `read` returns, as a `pyarrow.Schema`."""
         return self._schema
 
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments that make the same reader."""
+        return {
+            "names": None if self._has_header else self._names,
+            "columns": self._wanted,
+            "types": {name: str(kind) for name, kind in self._types.items()},
+            "fill": self._fill,
+            "separator": self._separator,
+            "first": self._first,
+        }
+
     def parts(self, file: str) -> list[Part]:
         """Returns ranges of bytes of a file."""
         if self._has_header and file != self._first:

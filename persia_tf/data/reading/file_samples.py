@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from persia_tf import errors
-from persia_tf.data.reading.groups import Grouping, groups
+from persia_tf.data.reading.groups import Group, Grouping, groups
 from persia_tf.data.reading.opening import pyarrow
 from persia_tf.data.reading.parts import Format, Part
 from persia_tf.data.reading.position import Position
@@ -64,16 +64,24 @@ class FileSamples(Samples):
     """
 
     def __init__(self, source: Format, parts: Sequence[Part], order: Order) -> None:
-        self._source = source
+        self.source = source
         self._parts = parts
+        self._rows = _rows_of(parts)
         self._order = order
+        # The groups of the epoch that was asked for last.
+        self._known: tuple[int, Any] = (-1, None)
         if order.shards > 1:
             self.count()
         if not self.length and order.shards > 1:
             raise errors.InvalidArgumentError(
-                f"the files have {sum(self._rows)} rows, which are too few for "
+                f"the files have {self._rows} rows, which are too few for "
                 f"{order.shards} programs with a batch of {order.batch_size} each"
             )
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The parts of the files."""
+        return self._parts
 
     @property
     def order(self) -> Order:
@@ -83,9 +91,9 @@ class FileSamples(Samples):
     @property
     def length(self) -> int | None:
         """How many batches this program reads in an epoch; None if it is not known."""
-        if any(part.rows is None for part in self._parts):
+        if self._rows is None:
             return None
-        full, rest = divmod(sum(self._rows), self._order.batch_size)
+        full, rest = divmod(self._rows, self._order.batch_size)
         if self._order.shards > 1:
             return full // self._order.shards
         return full + (rest > 0 and not self._order.drop_remainder)
@@ -95,11 +103,12 @@ class FileSamples(Samples):
         unknown = [part for part in self._parts if part.rows is None]
         if unknown:
             with ThreadPoolExecutor(_AHEAD, "persia_counter") as pool:
-                counts = iter(list(pool.map(self._source.count, unknown)))
+                counts = iter(list(pool.map(self.source.count, unknown)))
             self._parts = [
                 part if part.rows is not None else part._replace(rows=next(counts))
                 for part in self._parts
             ]
+            self._rows = _rows_of(self._parts)
 
     def begin(self, epoch: int) -> Position:
         """Returns the position before this program's first batch of an epoch."""
@@ -113,17 +122,13 @@ class FileSamples(Samples):
         epoch, batch = map(int, values)
         if not batch:
             return Position(epoch)
-        firsts, groups = self.groups(epoch)
-        number = max(bisect.bisect_right(firsts, batch) - 1, 0)
-        if not groups or batch < 0:
-            raise errors.InvalidArgumentError(f"the files have no batch {batch}")
-        group = groups[number]
-        rows = (batch - firsts[number]) * self._order.batch_size
+        first, group = self._group_of(epoch, batch)
+        rows = (batch - first) * self._order.batch_size
         if rows < group.rows:
             return Position(epoch, batch, group.part, group.skipped, rows)
         return Position(epoch, batch, len(self._parts))
 
-    def groups(self, epoch: int) -> tuple[list[int], list[Any]]:
+    def groups(self, epoch: int) -> tuple[list[int], list[Group]]:
         """Returns the groups of an epoch, after the number of each one's first batch.
 
         Raises:
@@ -133,45 +138,72 @@ class FileSamples(Samples):
             raise errors.InvalidArgumentError(
                 "how many rows the files have is not known before they are read"
             )
+        known, found = self._known
+        if known != epoch:
+            found = self._found(epoch)
+            self._known = (epoch, found)
+        return found
+
+    def _group_of(self, epoch: int, batch: int) -> tuple[int, Group]:
+        """Returns the group that has a batch, after the number of its first batch."""
+        firsts, found = self.groups(epoch)
+        if not found or batch < 0:
+            raise errors.InvalidArgumentError(f"the files have no batch {batch}")
+        number = max(bisect.bisect_right(firsts, batch) - 1, 0)
+        return firsts[number], found[number]
+
+    def _found(self, epoch: int) -> tuple[list[int], list[Group]]:
         order = self._order
         found = list(
             groups(
-                (self._parts[part].rows for part in self._permutation(epoch)),
+                (self._parts[part].rows or 0 for part in self._permutation(epoch)),
                 *(len(self._parts), order.batch_size, order.shuffle_buffer),
             )
         )
         sizes = [-(-group.rows // order.batch_size) for group in found]
         return [0, *np.cumsum(sizes[:-1]).tolist()], found
 
-    def tables(self, start: Position) -> Iterator[tuple[Any, Position]]:
-        """Yields this program's batches of an epoch, from a position on."""
+    def tables(
+        self, start: Position, end: int | None = None
+    ) -> Iterator[tuple[Any, Position]]:
+        """Yields this program's batches of an epoch, from a position on.
+
+        Args:
+            start: The position.
+            end: The number in the epoch of the batch before which to stop. Defaults to
+                None: after this program's last batch.
+        """
         order = self._order
-        last = None if order.shards == 1 else self._first + (self.length or 0)
+        last = end
+        if last is None and order.shards > 1:
+            last = self._first + (self.length or 0)
         batch = start.batch
-        for group, following, rows in self._mixed(start):
+        if last is None:
+            parts = len(self._parts)
+        elif batch < last:
+            parts = self._group_of(start.epoch, last - 1)[1].until
+        else:
+            return
+        for group, following, rows in self._mixed(start, parts):
             offset = start.rows if group == (start.part, start.skipped) else 0
             while offset < len(rows):
                 table = rows.slice(offset, order.batch_size)
                 if len(table) < order.batch_size and order.drop_remainder:
                     return
-                if batch == last:
-                    return
                 offset += len(table)
                 batch += 1
                 at = (*group, offset) if offset < len(rows) else (*following, 0)
                 yield table, Position(start.epoch, batch, *at)
+                if batch == last:
+                    return
             del rows  # The next ones are read first.
-
-    @property
-    def _rows(self) -> list[int]:
-        return [part.rows or 0 for part in self._parts]
 
     @property
     def _first(self) -> int:
         return (self.length or 0) * self._order.shard
 
     def _mixed(
-        self, start: Position
+        self, start: Position, parts: int
     ) -> Iterator[tuple[tuple[int, int], tuple[int, int], Any]]:
         """Yields of each group where it begins, where the next one does, its rows."""
         pa = pyarrow()
@@ -182,7 +214,7 @@ class FileSamples(Samples):
         )
         permutation = self._permutation(start.epoch)
         waiting: list[Any] = []
-        for number, table in self._read(permutation, start.part):
+        for number, table in self._read(permutation[:parts], start.part):
             is_first = number == start.part
             waiting.append(table.slice(start.skipped) if is_first else table)
             first = grouping.first
@@ -207,7 +239,7 @@ class FileSamples(Samples):
                 for number in range(first, len(order) + _AHEAD):
                     if number < len(order):
                         part = self._parts[order[number]]
-                        ahead.append(pool.submit(self._source.read, part))
+                        ahead.append(pool.submit(self.source.read, part))
                     if number >= first + _AHEAD and ahead:
                         yield number - _AHEAD, ahead.popleft().result()
             finally:
@@ -224,6 +256,12 @@ class FileSamples(Samples):
         part, skipped = first
         generator = np.random.default_rng([self._order.seed, epoch, part + 1, skipped])
         return generator.permutation(count)
+
+
+def _rows_of(parts: Sequence[Part]) -> int | None:
+    """Returns how many rows parts have; None if that of a part is not known."""
+    counts = [part.rows for part in parts]
+    return None if None in counts else sum(counts)
 
 
 def _joined(pa: Any, pieces: Sequence[Any]) -> Any:

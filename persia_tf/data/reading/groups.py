@@ -13,11 +13,13 @@ class Group(NamedTuple):
         part: The number of the part, in the order of the epoch, that has the first row.
         skipped: How many rows of that part lie before the group.
         rows: How many rows the group has.
+        until: The number of the part after the last one that is read for it.
     """
 
     part: int
     skipped: int
     rows: int
+    until: int
 
 
 class Grouping:
@@ -57,7 +59,7 @@ class Grouping:
         if self._rows < self._least and part < self._last:
             return None
         rest = self._rows % self._batch_size if part < self._last else 0
-        group = Group(*self._first, self._rows - rest)
+        group = Group(*self._first, self._rows - rest, part + 1)
         self._begin_before(rest)
         return group
 

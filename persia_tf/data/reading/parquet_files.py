@@ -42,6 +42,10 @@ class ParquetFiles(Format):
         """The columns of what `read` returns, as a `pyarrow.Schema`."""
         return self._schema
 
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments that make the same reader."""
+        return {"columns": self._columns, "fill": self._fill, "first": self._first}
+
     def parts(self, file: str) -> list[Part]:
         """Returns the row groups of a file."""
         footer = self._footer(file)

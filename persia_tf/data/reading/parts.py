@@ -31,6 +31,10 @@ class Format(abc.ABC):
         """The columns of what `read` returns, as a `pyarrow.Schema`."""
 
     @abc.abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments that make the same reader, as JSON can hold them."""
+
+    @abc.abstractmethod
     def parts(self, file: str) -> list[Part]:
         """Returns the parts of a file, in their order.
 

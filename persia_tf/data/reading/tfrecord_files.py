@@ -29,6 +29,10 @@ class TFRecordFiles(Format):
         """The one column of what `read` returns, as a `pyarrow.Schema`."""
         return self._pa.schema([("record", self._pa.binary())])
 
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments that make the same reader."""
+        return {"compression": self._compression}
+
     def parts(self, file: str) -> list[Part]:
         """Returns the whole file."""
         return [Part(file, 0, 1, None)]

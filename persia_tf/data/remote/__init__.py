@@ -1,0 +1,1 @@
+"""Data workers: other processes that read a trainer's files."""

@@ -1,0 +1,67 @@
+"""Python functions that a dataset calls by name, in whichever process runs it.
+
+`tf.numpy_function` names a function by a number that means nothing in another process.
+These names mean the same in trainers and in data workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf.data.remote import reading
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "persia_data_open": reading.open_group,
+    "persia_data_read": reading.read_batch,
+}
+
+
+def register() -> None:
+    """Makes the functions known to this process's datasets."""
+    # TensorFlow has no public way to choose a function's name.
+    from tensorflow.python.ops import script_ops
+
+    script_ops._py_funcs._funcs.update(_FUNCTIONS)
+
+
+def open_group(
+    recipe: str, epoch: int, start: int, end: int, group: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns tensors of a handle, the first batch to read, and the end.
+
+    Args:
+        recipe: The JSON of a `Recipe`.
+        epoch: The number of the epoch.
+        start: The first batch of the epoch that is wanted.
+        end: The batch before which to stop.
+        group: A tensor of the number of a group.
+    """
+    kinds = [tf.int64] * 3
+    numbers = [tf.constant(each, tf.int64) for each in (epoch, start, end)]
+    handle, first, last = tf.raw_ops.PyFunc(
+        input=[tf.constant(recipe), *numbers, group],
+        token="persia_data_open",
+        Tout=kinds,
+    )
+    return tuple(tf.ensure_shape(each, []) for each in (handle, first, last))
+
+
+def read_batch(
+    handle: tf.Tensor, specs: Sequence[tf.TensorSpec]
+) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """Returns tensors of the process that reads, and of the next batch's arrays.
+
+    Args:
+        handle: That of `open_group`.
+        specs: The specs of the arrays.
+    """
+    process, *arrays = tf.raw_ops.PyFunc(
+        input=[handle],
+        token="persia_data_read",
+        Tout=[tf.int64, *(spec.dtype for spec in specs)],
+    )
+    shaped = [tf.ensure_shape(each, spec.shape) for each, spec in zip(arrays, specs)]
+    return tf.ensure_shape(process, []), shaped

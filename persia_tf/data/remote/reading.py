@@ -1,0 +1,109 @@
+"""Reads groups of batches, for the datasets that run in this process."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+import numpy as np
+
+from persia_tf.data.remote.recipe import DataSet, prepared
+
+# A group of which no batch was asked for in this time is that of a program that ended.
+_IDLE_SECONDS = 600.0
+
+# Of this process; another one at the same address has another number.
+_PROCESS = secrets.randbits(62)
+
+
+class _Group:
+    """The batches of a group from one on, which it begins to read at once.
+
+    Its methods are not thread-safe.
+    """
+
+    def __init__(
+        self, data: DataSet, epoch: int, first: int, last: int, pool: ThreadPoolExecutor
+    ) -> None:
+        self._columns = data.columns
+        start = data.samples.position([epoch, first])
+        self._tables = data.samples.tables(start, last)
+        self._next = pool.submit(next, self._tables)
+        self._left = last - first
+        self.asked = time.monotonic()
+
+    def read(self) -> tuple[np.ndarray, ...]:
+        """Returns the arrays of the next batch."""
+        self.asked = time.monotonic()
+        table, _ = self._next.result()
+        self._left -= 1
+        if self._left:
+            self._next = Future()
+            self._next.set_result(next(self._tables))
+        return self._columns.arrays(table)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether there are no more batches."""
+        return not self._left
+
+    def close(self) -> None:
+        """Ends reading."""
+        wait([self._next])
+        self._tables.close()
+
+
+class _Groups:
+    """The groups that are being read in this process. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[int, _Group] = {}
+        self._handles = itertools.count()
+        self._pool = ThreadPoolExecutor(2, "persia_data")
+
+    def add(self, group: _Group) -> int:
+        """Returns the handle of a group."""
+        with self._lock:
+            handle = next(self._handles)
+            self._open[handle] = group
+            self._forget_idle()
+        return handle
+
+    def open(
+        self, recipe: bytes, epoch: int, start: int, end: int, number: int
+    ) -> tuple[np.ndarray, ...]:
+        """Begins to read a group: see `functions.open_group`."""
+        data = prepared(bytes(recipe))
+        firsts, _ = data.samples.groups(int(epoch))
+        ends = [*firsts[1:], end]
+        first = max(firsts[number], int(start))
+        last = min(ends[number], int(end))
+        handle = self.add(_Group(data, int(epoch), first, last, self._pool))
+        return tuple(map(np.int64, (handle, first, last)))
+
+    def read(self, handle: int) -> tuple[np.ndarray, ...]:
+        """Returns the next batch of a group: see `functions.read_batch`."""
+        with self._lock:
+            group = self._open[int(handle)]
+        arrays = group.read()
+        if group.is_read:
+            with self._lock:
+                del self._open[int(handle)]
+            group.close()
+        return np.int64(_PROCESS), *arrays
+
+    def _forget_idle(self) -> None:
+        now = time.monotonic()
+        for handle, group in list(self._open.items()):
+            if now - group.asked > _IDLE_SECONDS:
+                del self._open[handle]
+
+
+_GROUPS = _Groups()
+
+open_group = _GROUPS.open
+read_batch = _GROUPS.read

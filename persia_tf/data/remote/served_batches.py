@@ -1,0 +1,163 @@
+"""The batches of files that data workers read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from persia_tf.data.reading.batches import Batches, SampleBatches
+from persia_tf.data.remote import functions
+from persia_tf.data.remote.deliveries import Deliveries
+from persia_tf.data.remote.in_order import InOrder
+from persia_tf.data.remote.recipe import Recipe
+
+
+class Place(NamedTuple):
+    """A place between two batches.
+
+    Attributes:
+        epoch: The number of the epoch.
+        batch: How many batches of the epoch lie before it.
+    """
+
+    epoch: int
+    batch: int = 0
+
+
+class ServedBatches(Batches):
+    """The batches of a reader, made by data workers.
+
+    Args:
+        local: The batches as this program would read them.
+        map_func: What is done to each element, or None.
+        distribute: Makes a dataset of data workers from one whose source is
+            `tf.data.Dataset.range`.
+        patience: For how many seconds to wait for a batch.
+    """
+
+    def __init__(
+        self,
+        local: SampleBatches,
+        map_func: Callable[..., Any] | None,
+        distribute: Callable[[tf.data.Dataset], tf.data.Dataset],
+        patience: float,
+    ) -> None:
+        functions.register()
+        self._local = local
+        self._samples = local.samples
+        self._samples.count()
+        self._map_func = map_func
+        self._distribute = distribute
+        self._patience = patience
+        self._recipe = Recipe.of(self._samples).to_json()
+        self._spec: Any = None
+        self._dataset(0, 0, 1)  # Finds the spec.
+        # The tensors of batches on their way to the dataset, by a number of their own.
+        self._tensors: dict[int, Sequence[tf.Tensor]] = {}
+        self._numbers = itertools.count()
+
+    @property
+    def length(self) -> int | None:
+        """How many batches an epoch has."""
+        return self._samples.length
+
+    @property
+    def specs(self) -> tuple[tf.TensorSpec, ...]:
+        """The spec of a batch's number."""
+        return (tf.TensorSpec([], tf.int64),)
+
+    def begin(self, epoch: int) -> Place:
+        """Returns the position before the first batch of an epoch."""
+        return self.position(self._samples.begin(epoch))
+
+    def position(self, values: Sequence[int]) -> Place:
+        """Returns the position that has some values: this one's, or a reader's."""
+        epoch, batch, *_ = map(int, values)
+        return Place(epoch, batch)
+
+    def read(self, start: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Yields the batches of an epoch from a position on."""
+        epoch = start.epoch
+        firsts, _ = self._samples.groups(epoch)
+        end = self.begin(epoch).batch + (self.length or 0)
+
+        def request(first: int) -> Deliveries:
+            return Deliveries(
+                lambda: self._distribute(self._dataset(epoch, first, end))
+            )
+
+        def read_here(first: int, last: int) -> Iterator[tuple[int, Any]]:
+            for batch, _, *tensors in self._dataset(epoch, first, last):
+                yield int(batch), tensors
+
+        ordered = InOrder(firsts, request, read_here, self._patience)
+        for batch, tensors in ordered.batches(start.batch, end):
+            number = next(self._numbers)
+            self._tensors[number] = tensors
+            yield (number,), Place(epoch, batch + 1)
+
+    def element(self, tensors: Sequence[tf.Tensor]) -> Any:
+        """Returns the dataset's element of a batch's number."""
+        flat_specs = tf.nest.flatten(self._spec, expand_composites=True)
+        taken = tf.py_function(
+            lambda number: self._tensors.pop(int(number)),
+            tensors,
+            [spec.dtype for spec in flat_specs],
+        )
+        for each, spec in zip(taken, flat_specs):
+            each.set_shape(spec.shape)
+        return tf.nest.pack_sequence_as(self._spec, taken, expand_composites=True)
+
+    def _dataset(self, epoch: int, start: int, end: int) -> tf.data.Dataset:
+        """Returns a dataset of some batches of an epoch.
+
+        Its elements are a batch's number, the number of the process that read it, and
+        the tensors of the mapped element.
+        """
+        recipe = self._recipe
+        map_func = self._map_func
+        specs = self._local.specs
+
+        def opened(group: tf.Tensor) -> Any:
+            return functions.open_group(recipe, epoch, start, end, group)
+
+        def batches(handle: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> Any:
+            numbers = tf.data.Dataset.range(first, last)
+            return numbers.map(lambda batch: (batch, handle))
+
+        def read(batch: tf.Tensor, handle: tf.Tensor) -> Any:
+            process, arrays = functions.read_batch(handle, specs)
+            return batch, process, self._local.element(arrays)
+
+        def mapped(batch: tf.Tensor, process: tf.Tensor, element: Any) -> Any:
+            if map_func is not None:
+                is_tuple = isinstance(element, tuple)
+                element = map_func(*element) if is_tuple else map_func(element)
+            return batch, process, element
+
+        def flat(batch: tf.Tensor, process: tf.Tensor, element: Any) -> Any:
+            tensors = tf.nest.flatten(element, expand_composites=True)
+            return (batch, process, *tensors)
+
+        groups = self._groups_of(epoch, start, end)
+        # A group is read while the one before it is handed out.
+        dataset = tf.data.Dataset.range(*groups).map(opened).prefetch(1)
+        dataset = dataset.flat_map(batches).map(read)
+        dataset = dataset.map(mapped, num_parallel_calls=1)
+        self._spec = dataset.element_spec[2]
+        options = tf.data.Options()
+        # The state of the functions is where they are in a group.
+        options.experimental_external_state_policy = (
+            tf.data.experimental.ExternalStatePolicy.IGNORE
+        )
+        return dataset.map(flat).with_options(options)
+
+    def _groups_of(self, epoch: int, start: int, end: int) -> tuple[int, int]:
+        """Returns the numbers of the first group of some batches, and of the end."""
+        firsts, _ = self._samples.groups(epoch)
+        numbers = [n for n, first in enumerate(firsts) if first < end]
+        before = sum(first <= start for first in firsts[: len(numbers)])
+        return max(before - 1, 0), len(numbers)
