@@ -1,0 +1,1 @@
+"""Datasets whose elements data workers make, by tf.data service."""
