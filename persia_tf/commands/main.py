@@ -15,7 +15,17 @@ from absl.flags import argparse_flags
 
 from persia_tf import _version, errors
 from persia_tf.base.addresses import METRICS_PORT_VARIABLE
-from persia_tf.commands import checkpoint, launch, ps, serve, status, table, top, worker
+from persia_tf.commands import (
+    checkpoint,
+    data,
+    launch,
+    ps,
+    serve,
+    status,
+    table,
+    top,
+    worker,
+)
 
 # The width of help pages; examples are not wrapped, and must not be wider.
 _COLUMNS = 80
@@ -68,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
     for name, module, text, usage in (
         ("ps", ps, "run a parameter server shard", None),
         ("worker", worker, "run an embedding worker in front of shards", None),
+        ("data", data, "run data workers, and their dispatcher", None),
         ("serve", serve, "serve a model over TensorFlow Serving's APIs", None),
         ("status", status, "show the counters of shards and their tables", None),
         ("top", top, "show a cluster's load, live", None),

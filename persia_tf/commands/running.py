@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
@@ -20,6 +21,8 @@ from persia_tf.processes.signals import BlockedSignals
 
 if TYPE_CHECKING:
     from persia_tf.processes.native_server import Server
+
+_STOP = (signal.SIGTERM, signal.SIGINT)
 
 _PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
 
@@ -54,6 +57,10 @@ class Started(NamedTuple):
     process: Process
     ports: Sequence[int]
     announce: Callable[[], None]
+
+
+class EndedError(Exception):
+    """A signal told the process to end before its server had started."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -150,13 +157,14 @@ def run_until_told(
     Args:
         args: The values of the options that `add_process_arguments` declares.
         logger: The process's logger.
-        start: A function that starts and returns the server.
+        start: A function that starts and returns the server. It raises `EndedError` if
+            a signal to stop is pending, which it finds by `is_told_to_stop`.
 
     Returns:
         The exit code.
     """
     # Block signals before another thread starts, so that only this thread gets them.
-    blocked = BlockedSignals([signal.SIGTERM, signal.SIGINT])
+    blocked = BlockedSignals(_STOP)
     if args.parent is not None:
         _stop_with_parent(args.parent)
     if args.port_file:
@@ -165,7 +173,11 @@ def run_until_told(
     formatter = log.start(args.log_level, logger.name)
     # gRPC's own log would only repeat errors that gRPC raises as exceptions.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    process, ports, announce = start()
+    try:
+        process, ports, announce = start()
+    except EndedError:
+        logger.info("Stopped before it listened")
+        return 0
     formatter.place = str(process.address)
     if args.port_file:
         _write_whole(args.port_file, "".join(f"{port}\n" for port in ports))
@@ -187,6 +199,27 @@ def run_until_told(
     if has_ended is False:
         _leave()
     return 0
+
+
+def is_told_to_stop() -> bool:
+    """Returns whether a signal to stop is pending while `run_until_told` starts."""
+    return not signal.sigpending().isdisjoint(_STOP)
+
+
+@contextlib.contextmanager
+def ending_at_once() -> Iterator[None]:
+    """Lets signals to stop end this process in a `with` block of `run_until_told`.
+
+    It is for calls that may wait for long without letting Python run.
+    """
+    before = {each: signal.signal(each, signal.SIG_DFL) for each in _STOP}
+    mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _leave() -> NoReturn:

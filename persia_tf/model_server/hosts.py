@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
-import socket
-
 from persia_tf import errors
+from persia_tf.processes import loopback
 
 
 def check(host: str, may_others: bool) -> None:
@@ -19,15 +17,8 @@ def check(host: str, may_others: bool) -> None:
         InvalidArgumentError: If other machines could reach the server but must not, or
             if `host` does not exist.
     """
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise errors.InvalidArgumentError(
-            f"cannot listen on {host!r}: {error}; give a name or an address of this "
-            "machine"
-        ) from error
-    addresses = {entry[4][0].partition("%")[0] for entry in found}
-    if may_others or all(ipaddress.ip_address(each).is_loopback for each in addresses):
+    is_private = loopback.is_loopback(host)
+    if may_others or is_private:
         return
     raise errors.InvalidArgumentError(
         f"other machines can reach {host}, so every program on them could use the "

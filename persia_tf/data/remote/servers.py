@@ -1,0 +1,173 @@
+"""The servers of tf.data service: the dispatcher and the data workers.
+
+TensorFlow's servers have neither a token nor TLS, and listen on all addresses of the
+machine. Those of this module accept connections from this machine alone, unless their
+`host` is an address at which other machines reach them.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import tensorflow as tf
+
+from persia_tf import errors
+from persia_tf.base.addresses import Address
+from persia_tf.data.remote import functions
+from persia_tf.ops import load
+from persia_tf.processes import listening_ports, loopback
+
+_service = tf.data.experimental.service
+
+# A worker asks the dispatcher for work this often, so a new dataset may wait this long
+# for its first batch. TensorFlow's default is 30 s.
+_HEARTBEAT_MS = 500
+
+# How long a worker waits for a dispatcher that is being restarted: a day.
+_DISPATCHER_TIMEOUT_MS = 24 * 60 * 60 * 1000
+
+# A dispatcher forgets a job, which is the iteration of a dataset by trainers, once no
+# trainer has asked for it for so long: the trainers were killed.
+_JOB_CHECK_MS = 5000
+_JOB_TIMEOUT_MS = 20_000
+
+# A request that a dispatcher answers in each version of TensorFlow.
+_VERSION_METHOD = "/tensorflow.data.DispatcherService/GetVersion"
+_ASK_SECONDS = 1.0
+_RETRY_SECONDS = 0.2
+# By default gRPC would wait longer and longer between its attempts to connect.
+_CHANNEL_OPTIONS = [("grpc.max_reconnect_backoff_ms", 500)]
+
+
+class _Server:
+    """A server of TensorFlow, which the constructor starts.
+
+    Args:
+        host: The name or the address at which others reach the server.
+        port: The port to listen on; 0 means any free one.
+        purpose: What listens, for messages.
+        start: A function that starts and returns TensorFlow's server for a port.
+
+    Attributes:
+        address: The address at which others reach the server.
+    """
+
+    def __init__(
+        self, host: str, port: int, purpose: str, start: Callable[[int], Any]
+    ) -> None:
+        is_private = loopback.is_loopback(host)
+        self.address = Address(host, listening_ports.free_port(port, purpose))
+        self._server = start(self.address.port)
+        if is_private:
+            loopback.refuse_other_machines(self.address.port, purpose)
+
+    def stop(self, seconds: float) -> None:
+        """Finishes requests in flight, and stops the server.
+
+        Args:
+            seconds: How long requests in flight may take. If they take longer, this
+                process ends by SIGALRM: TensorFlow waits for them without letting
+                Python run, so nothing else could end it. Nothing is lost: a dispatcher
+                has written its journal, and a worker keeps nothing.
+        """
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        self._server.stop()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+class Dispatcher(_Server):
+    """The dispatcher: it hands out the work of datasets to the data workers.
+
+    Args:
+        host: See `_Server`.
+        port: See `_Server`.
+        work_dir: The folder of a journal, from which the next dispatcher goes on. If
+            None, there is no journal.
+
+    Raises:
+        PersiaError: If it cannot listen, or cannot refuse other machines.
+    """
+
+    def __init__(self, host: str, port: int, work_dir: str | None = None) -> None:
+        def start(port: int) -> Any:
+            return _service.DispatchServer(
+                _service.DispatcherConfig(
+                    port=port,
+                    work_dir=work_dir,
+                    fault_tolerant_mode=work_dir is not None,
+                    job_gc_check_interval_ms=_JOB_CHECK_MS,
+                    job_gc_timeout_ms=_JOB_TIMEOUT_MS,
+                )
+            )
+
+        super().__init__(host, port, "the dispatcher", start)
+
+
+class DataWorker(_Server):
+    """A data worker: it runs the datasets of trainers, and sends them the elements.
+
+    Args:
+        host: See `_Server`.
+        port: See `_Server`.
+        dispatcher: The dispatcher's address. It must run: see `wait_for_dispatcher`.
+
+    Raises:
+        PersiaError: If it cannot listen, or cannot refuse other machines, or if the op
+            library is missing.
+    """
+
+    def __init__(self, host: str, port: int, dispatcher: Address) -> None:
+        # The graphs of trainers' datasets may have the ops of this library.
+        load.ops()
+        functions.register()
+
+        def start(port: int) -> Any:
+            return _service.WorkerServer(
+                _service.WorkerConfig(
+                    dispatcher_address=str(dispatcher),
+                    worker_address=str(Address(host, port)),
+                    port=port,
+                    heartbeat_interval_ms=_HEARTBEAT_MS,
+                    dispatcher_timeout_ms=_DISPATCHER_TIMEOUT_MS,
+                )
+            )
+
+        super().__init__(host, port, "the data worker", start)
+
+
+def wait_for_dispatcher(
+    dispatcher: Address, is_given_up: Callable[[], bool] = lambda: False
+) -> bool:
+    """Waits until a dispatcher answers.
+
+    TensorFlow's worker would wait too, but without letting Python run.
+
+    Args:
+        dispatcher: The dispatcher's address.
+        is_given_up: Called now and then; if it returns True, the wait ends.
+
+    Returns:
+        Whether the dispatcher has answered; False if the wait was given up.
+
+    Raises:
+        InvalidArgumentError: If something else listens at that address.
+    """
+    with grpc.insecure_channel(str(dispatcher), _CHANNEL_OPTIONS) as channel:
+        ask = channel.unary_unary(_VERSION_METHOD)
+        while not is_given_up():
+            try:
+                ask(b"", timeout=_ASK_SECONDS, wait_for_ready=True)
+                return True
+            except grpc.RpcError as error:
+                if error.code() == grpc.StatusCode.UNIMPLEMENTED:
+                    raise errors.InvalidArgumentError(
+                        "`dispatcher` must be the address of a dispatcher of tf.data service, as "
+                        "`persia data dispatcher` logs it, but another server "
+                        f"listens there. Received: {dispatcher}"
+                    ) from error
+            time.sleep(_RETRY_SECONDS)
+    return False
