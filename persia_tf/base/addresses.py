@@ -9,9 +9,6 @@ from persia_tf import errors
 
 SHARDS_VARIABLE = "PERSIA_PS"
 
-# The address of the dispatcher of data workers.
-DATA_VARIABLE = "PERSIA_DATA"
-
 # The port of the metrics of a program that trains.
 METRICS_PORT_VARIABLE = "PERSIA_METRICS_PORT"
 
