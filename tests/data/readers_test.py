@@ -254,6 +254,28 @@ def test_lines_are_read_once_each(tmp_path, monkeypatch, part_bytes, header, end
         assert batch["name"][0].numpy().decode() == f"name {batch['id'][0].numpy()}"
 
 
+@pytest.mark.parametrize("part_bytes", [100, 1000, 1 << 20])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("a", "1", "2"),
+        ("a", "1", "2", ""),
+        ("a", "", "1", "", "", "2", ""),
+        ("a", *map(str, range(500)), ""),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("header", [True, False])
+def test_rows_are_counted(tmp_path, monkeypatch, part_bytes, lines, newline, header):
+    monkeypatch.setattr(csv_files, "_PART_BYTES", part_bytes)
+    kept = lines if header else lines[1:]
+    (tmp_path / "a.csv").write_bytes(newline.join(kept).encode())
+    names = None if header else ["a"]
+    dataset = ptf.data.csv(tmp_path / "a.csv", 1, names=names)
+    dataset.persia_source.batches.samples.count()
+    assert dataset.persia_source.length == len(list(dataset))
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
