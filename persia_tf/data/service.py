@@ -54,7 +54,8 @@ def service(
             process.
         map_func: What the data workers do to each element, as for
             `tf.data.Dataset.map`: the same each time it gets the same element. It must
-            not call Python functions or use variables. Defaults to None: nothing.
+            not call Python functions, and has variables and lookup tables as they are
+            when an epoch begins. Defaults to None: nothing.
         address: The dispatcher's address, `"host:port"`. Defaults to None: that in the
             environment variable `PERSIA_DATA`.
         patience: After how many seconds without a batch this program reads the files
@@ -65,8 +66,8 @@ def service(
 
     Raises:
         TypeError: if `dataset` is not a `tf.data.Dataset`.
-        ValueError: if `patience` is not positive, or `dataset` is one of a reader but
-            for stages that were added to it.
+        ValueError: if `patience` is not positive, or `map_func` calls Python functions,
+            or `dataset` is one of a reader that data workers cannot read.
         InvalidArgumentError: if there is no address, or it is not one.
         PersiaError: if the rows of text files must be counted, and they cannot be read.
     """

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf import errors
+from persia_tf._keras import keras
 from persia_tf.base.addresses import DATA_VARIABLE
 from persia_tf.data.remote import functions
 
@@ -128,6 +129,23 @@ def test_labels_and_tuples_are_mapped(folder, address):
     )
     words, labels = next(iter(served))
     assert [int(word[1:]) for word in words.numpy()] == (-labels.numpy()).tolist()
+
+
+def test_vocabularies_go_to_data_workers(folder, address):
+    words = keras.layers.StringLookup(vocabulary=[f"w{i}" for i in range(ROWS)])
+    served = ptf.data.service(
+        reader(folder), lambda x: (x["id"], words(x["word"])), address=address
+    )
+    for ids, numbers in served:
+        assert (numbers.numpy() == ids.numpy() + 1).all()
+
+
+def test_python_functions_are_refused(folder, address):
+    def double(batch):
+        return tf.numpy_function(lambda x: 2 * x, [batch["id"]], tf.int64)
+
+    with pytest.raises(ValueError, match="`map_func` must not call Python"):
+        ptf.data.service(reader(folder), double, address=address)
 
 
 def test_other_datasets_are_divided(address):

@@ -17,6 +17,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "persia_data_open": reading.open_group,
     "persia_data_read": reading.read_batch,
 }
+NAMES = frozenset(_FUNCTIONS)
 
 
 def register() -> None:

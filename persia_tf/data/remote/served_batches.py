@@ -11,6 +11,7 @@ import tensorflow as tf
 from persia_tf.data.reading.batches import Batches, SampleBatches
 from persia_tf.data.remote import functions
 from persia_tf.data.remote.deliveries import Deliveries
+from persia_tf.data.remote.graphs import calls_python
 from persia_tf.data.remote.in_order import InOrder
 from persia_tf.data.remote.recipe import Recipe
 
@@ -36,6 +37,9 @@ class ServedBatches(Batches):
         distribute: Makes a dataset of data workers from one whose source is
             `tf.data.Dataset.range`.
         patience: For how many seconds to wait for a batch.
+
+    Raises:
+        ValueError: if `map_func` calls Python functions.
     """
 
     def __init__(
@@ -54,7 +58,14 @@ class ServedBatches(Batches):
         self._patience = patience
         self._recipe = Recipe.of(self._samples).to_json()
         self._spec: Any = None
-        self._dataset(0, 0, 1)  # Finds the spec.
+        # Finds the spec.
+        if calls_python(self._dataset(0, 0, 1)):
+            raise ValueError(
+                "`map_func` must not call Python functions, such as by "
+                "`tf.py_function` or `tf.numpy_function`, which data workers do not "
+                "have: call `map` on the dataset that `ptf.data.service` returns. "
+                f"Received: map_func={map_func!r}"
+            )
         # The tensors of batches on their way to the dataset, by a number of their own.
         self._tensors: dict[int, Sequence[tf.Tensor]] = {}
         self._numbers = itertools.count()
