@@ -71,9 +71,8 @@ def _add_work_dir(parser: argparse.ArgumentParser) -> None:
         "--work-dir",
         type=arguments.folder,
         metavar="DIR",
-        help="folder of a journal, from which a dispatcher goes on after it was killed; "
-        "of one dispatcher at a time (default: no journal, so that trainers have to be "
-        "restarted after the dispatcher)",
+        help="folder of the journal of one dispatcher, from which it goes on after it "
+        "was killed (default: no journal, so that trainers have to be restarted too)",
     )
 
 

@@ -165,9 +165,9 @@ def wait_for_dispatcher(
             except grpc.RpcError as error:
                 if error.code() == grpc.StatusCode.UNIMPLEMENTED:
                     raise errors.InvalidArgumentError(
-                        "`dispatcher` must be the address of a dispatcher of tf.data service, as "
-                        "`persia data dispatcher` logs it, but another server "
-                        f"listens there. Received: {dispatcher}"
+                        "the dispatcher's address must be that of a dispatcher of "
+                        "tf.data service, as `persia data dispatcher` logs it, but "
+                        f"another server listens there. Received: {dispatcher}"
                     ) from error
             time.sleep(_RETRY_SECONDS)
     return False
