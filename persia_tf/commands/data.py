@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 # The examples in the help of `persia data`.
 EXAMPLES = """
-persia data dispatcher --port 7300 --work-dir journal
-persia data worker --dispatcher 127.0.0.1:7300
+persia data dispatcher --port 7200 --work-dir journal
+persia data worker --dispatcher 127.0.0.1:7200
 persia data dispatcher --host 10.0.0.1 --work-dir journal --insecure
-persia data worker --dispatcher 10.0.0.1:7300 --host 10.0.0.2 --insecure
+persia data worker --dispatcher 10.0.0.1:7200 --host 10.0.0.2 --insecure
 """
 
 _ACTIONS = {
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_work_dir(action)
         else:
             _add_dispatcher(action)
-        _add_listening(action, default_port=7300 if name == "dispatcher" else 7400)
+        _add_listening(action, default_port=7200 if name == "dispatcher" else 7201)
         running.add_process_arguments(action, "the port")
 
 
