@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from persia_tf import errors
 from persia_tf.base import addresses
 from persia_tf.commands import arguments, running
-from persia_tf.processes import loopback
+from persia_tf.processes import loopback, tensorflow_settings
 
 if TYPE_CHECKING:
     from persia_tf.data.remote import servers
@@ -139,10 +139,8 @@ def _start(
     ],
 ) -> running.Started:
     _check_host(args)
-    # Both must be set before TensorFlow is imported: pipelines need no GPU, and the
-    # variable for TensorFlow's own log reduces it to errors.
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    tensorflow_settings.reduce_log()
+    tensorflow_settings.hide_gpus()
     server = start(args, logger)
 
     def announce() -> None:

@@ -23,7 +23,7 @@ _MOST_CACHE_ROWS = 2**32
 
 
 class Cluster:
-    """Shards, and optional embedding workers, that run as actors of a Ray cluster.
+    """Shards, and optional workers, that run as actors of a Ray cluster.
 
     In a `with` statement the servers start on entry and stop on exit. Ray places them
     on its nodes. If a node dies, Ray restarts its servers on other nodes: a shard
@@ -61,6 +61,10 @@ class Cluster:
             `checkpoint_root`.
         embedding_workers: Number of embedding workers in front of the shards. Defaults
             to `0`.
+        data_workers: Number of data workers, which run the input pipelines of programs
+            by tf.data service. Programs find the address of their dispatcher in
+            `$PERSIA_DATA`. They have neither a token nor TLS: see docs/ray.md.
+            Defaults to `0`.
         cache_rows: How many hot rows per table an embedding worker keeps copies of.
             Defaults to `0`.
         worker_timeout: Seconds that a shard may take to answer an embedding worker; it
@@ -100,6 +104,7 @@ class Cluster:
         checkpoint_interval: float | None = 600.0,
         recovery_root: str | os.PathLike[str] | None = None,
         embedding_workers: int = 0,
+        data_workers: int = 0,
         cache_rows: int = 0,
         worker_timeout: float = 20.0,
         memory_limit: int | str | None = None,
@@ -127,6 +132,7 @@ class Cluster:
             embedding_workers=checks.integer(
                 "embedding_workers", embedding_workers, 0, _MOST_SERVERS
             ),
+            data_workers=checks.integer("data_workers", data_workers, 0, _MOST_SERVERS),
             cache_rows=checks.integer("cache_rows", cache_rows, 0, _MOST_CACHE_ROWS),
             worker_timeout=checks.positive("worker_timeout", worker_timeout),
             memory_limit=memory_limit,
@@ -233,6 +239,7 @@ class Cluster:
             running.token,
             self._settings.tls,
             self._settings.start_timeout,
+            running.dispatcher,
         )
 
     @property
