@@ -97,15 +97,15 @@ def _add_listening(parser: argparse.ArgumentParser, default_port: int) -> None:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="name or address at which others reach this process (%(default)s: this "
-        "machine alone). With another one it listens on all addresses of this machine, "
-        "since tf.data service cannot choose",
+        help="name or address at which others reach this process; a data worker that "
+        "is started again needs its earlier one (%(default)s)",
     )
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="allow other machines to connect: then every program that reaches the "
-        "port can run TensorFlow's ops here, which read and write this user's files",
+        help="allow other machines to connect, to any address of this machine: then "
+        "every program that reaches the port can run TensorFlow's ops here, which read "
+        "and write this user's files",
     )
 
 
@@ -149,7 +149,7 @@ def _start(
             "Dispatcher" if args.action == "dispatcher" else "Data worker",
             *(os.getpid(), server.address),
         )
-        if not loopback.is_loopback(args.host):
+        if args.insecure:
             logger.warning(
                 "tf.data service has no token and no TLS: every program that reaches "
                 "%s can run TensorFlow's ops here, which read and write this user's "
@@ -166,7 +166,7 @@ def _start_dispatcher(
     # Imported here, since it imports TensorFlow, which would slow down other commands.
     from persia_tf.data.remote import servers
 
-    return servers.Dispatcher(args.host, args.port, args.work_dir)
+    return servers.Dispatcher(args.host, args.port, not args.insecure, args.work_dir)
 
 
 def _start_worker(
@@ -178,7 +178,9 @@ def _start_worker(
     if not servers.wait_for_dispatcher(args.dispatcher, running.is_told_to_stop):
         raise running.EndedError
     with running.ending_at_once():
-        return servers.DataWorker(args.host, args.port, args.dispatcher)
+        return servers.DataWorker(
+            args.host, args.port, not args.insecure, args.dispatcher
+        )
 
 
 def _check_host(args: argparse.Namespace) -> None:

@@ -52,6 +52,7 @@ class Settings:
     recovery_root: str
     embedding_workers: int
     data_workers: int
+    insecure: bool
     cache_rows: int
     worker_timeout: float
     memory_limit: int | None
@@ -158,8 +159,11 @@ class Running:
         deadline: float,
     ) -> None:
         settings = self._settings
+        if not settings.insecure:
+            data_servers.check_nodes_are_private()
+        folder = os.path.join(recovery, "data")
         self.data_service = data_servers.DataService(
-            settings.log_level, os.path.join(recovery, "data-dispatcher")
+            data_servers.Hosting(settings.log_level, not settings.insecure, folder)
         )
         stack.callback(self.data_service.stop)
         [self.dispatcher] = self._wait_for(

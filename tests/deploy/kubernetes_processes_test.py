@@ -97,7 +97,7 @@ def test_arguments_of_data_workers_parse_and_agree_with_their_ports(tmp_path):
         assert values.insecure
         assert pod.ports == {"grpc": values.port}
     assert str(values.dispatcher) == address
-    assert values.host == "$(POD_IP)"
+    assert values.host == f"$(POD_NAME).{worker.owner['spec']['serviceName']}"
     for pod in manifests.pods("with a volume", "trainer"):
         found = pod.environment(manifests.rendered("with a volume"))
         assert found["PERSIA_DATA"] == address

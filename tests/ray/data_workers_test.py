@@ -4,7 +4,11 @@ import os
 
 import pytest
 
+from persia_tf import errors
+
 ray = pytest.importorskip("ray")
+
+HOSTS = ("127.0.0.1", "192.0.2.1")
 
 
 def read_from_data_workers():
@@ -36,3 +40,13 @@ def test_programs_read_from_data_workers_although_all_were_killed(start_cluster)
 def test_without_data_workers_programs_find_none(start_cluster):
     cluster = start_cluster(shards=1)
     assert cluster.connection().dispatcher is None
+
+
+def test_nodes_that_other_machines_reach_need_consent(start_cluster, monkeypatch):
+    found = [{"Alive": True, "NodeManagerAddress": host} for host in HOSTS]
+    monkeypatch.setattr(ray, "nodes", lambda: found)
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        start_cluster(shards=1, data_workers=1)
+    message = str(raised.value)
+    assert message.startswith("`data_workers` need `insecure=True`: ")
+    assert f"such as {HOSTS[1]}," in message

@@ -18,11 +18,11 @@ def devices(address):
     return found
 
 
-@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", "lo"), ("0.0.0.0", "")])
-def test_other_machines_are_refused_unless_they_reach_its_host(host, expected):
-    dispatcher = servers.Dispatcher(host, 0)
-    assert servers.wait_for_dispatcher(dispatcher.address._replace(host="127.0.0.1"))
-    worker = servers.DataWorker(host, 0, dispatcher.address)
+@pytest.mark.parametrize(("is_private", "expected"), [(True, "lo"), (False, "")])
+def test_private_servers_refuse_other_machines(is_private, expected):
+    dispatcher = servers.Dispatcher("127.0.0.1", 0, is_private, work_dir=None)
+    assert servers.wait_for_dispatcher(dispatcher.address)
+    worker = servers.DataWorker("127.0.0.1", 0, is_private, dispatcher.address)
     assert devices(dispatcher.address) == devices(worker.address) == {expected}
     worker.stop(20)
     dispatcher.stop(20)
