@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 from persia_tf import errors
 from persia_tf.base import addresses
 from persia_tf.commands import arguments, running
-from persia_tf.processes import loopback
+from persia_tf.processes import loopback, tensorflow_settings
 
 if TYPE_CHECKING:
     from persia_tf.data.remote import servers
 
 # The examples in the help of `persia data`.
 EXAMPLES = """
-persia data dispatcher --port 7300 --work-dir journal
-persia data worker --dispatcher 127.0.0.1:7300
+persia data dispatcher --port 7200 --work-dir journal
+persia data worker --dispatcher 127.0.0.1:7200
 persia data dispatcher --host 10.0.0.1 --work-dir journal --insecure
-persia data worker --dispatcher 10.0.0.1:7300 --host 10.0.0.2 --insecure
+persia data worker --dispatcher 10.0.0.1:7200 --host 10.0.0.2 --insecure
 """
 
 _ACTIONS = {
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_work_dir(action)
         else:
             _add_dispatcher(action)
-        _add_listening(action, default_port=7300 if name == "dispatcher" else 7400)
+        _add_listening(action, default_port=7200 if name == "dispatcher" else 7201)
         running.add_process_arguments(action, "the port")
 
 
@@ -71,9 +71,8 @@ def _add_work_dir(parser: argparse.ArgumentParser) -> None:
         "--work-dir",
         type=arguments.folder,
         metavar="DIR",
-        help="folder of a journal, from which a dispatcher goes on after it was killed; "
-        "of one dispatcher at a time (default: no journal, so that trainers have to be "
-        "restarted after the dispatcher)",
+        help="folder of the journal of one dispatcher, from which it goes on after it "
+        "was killed (default: no journal, so that trainers have to be restarted too)",
     )
 
 
@@ -98,15 +97,15 @@ def _add_listening(parser: argparse.ArgumentParser, default_port: int) -> None:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="name or address at which others reach this process (%(default)s: this "
-        "machine alone). With another one it listens on all addresses of this machine, "
-        "since tf.data service cannot choose",
+        help="name or address at which others reach this process; a data worker that "
+        "is started again needs its earlier one (%(default)s)",
     )
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="allow other machines to connect: then every program that reaches the "
-        "port can run TensorFlow's ops here, which read and write this user's files",
+        help="allow other machines to connect, to any address of this machine: then "
+        "every program that reaches the port can run TensorFlow's ops here, which read "
+        "and write this user's files",
     )
 
 
@@ -140,10 +139,8 @@ def _start(
     ],
 ) -> running.Started:
     _check_host(args)
-    # Both must be set before TensorFlow is imported: pipelines need no GPU, and the
-    # variable for TensorFlow's own log reduces it to errors.
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    tensorflow_settings.reduce_log()
+    tensorflow_settings.hide_gpus()
     server = start(args, logger)
 
     def announce() -> None:
@@ -152,7 +149,7 @@ def _start(
             "Dispatcher" if args.action == "dispatcher" else "Data worker",
             *(os.getpid(), server.address),
         )
-        if not loopback.is_loopback(args.host):
+        if args.insecure:
             logger.warning(
                 "tf.data service has no token and no TLS: every program that reaches "
                 "%s can run TensorFlow's ops here, which read and write this user's "
@@ -169,7 +166,7 @@ def _start_dispatcher(
     # Imported here, since it imports TensorFlow, which would slow down other commands.
     from persia_tf.data.remote import servers
 
-    return servers.Dispatcher(args.host, args.port, args.work_dir)
+    return servers.Dispatcher(args.host, args.port, not args.insecure, args.work_dir)
 
 
 def _start_worker(
@@ -181,7 +178,9 @@ def _start_worker(
     if not servers.wait_for_dispatcher(args.dispatcher, running.is_told_to_stop):
         raise running.EndedError
     with running.ending_at_once():
-        return servers.DataWorker(args.host, args.port, args.dispatcher)
+        return servers.DataWorker(
+            args.host, args.port, not args.insecure, args.dispatcher
+        )
 
 
 def _check_host(args: argparse.Namespace) -> None:

@@ -1,7 +1,8 @@
 """`persia launch`: runs a program beside parameter server shards of its own.
 
 With --workers, several processes run the program, as TensorFlow's workers. With
---embedding-workers, embedding workers stand between the program and the shards.
+--embedding-workers, embedding workers stand between the program and the shards. With
+--data-workers, other processes can make the program's batches, by tf.data service.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from persia_tf import errors
-from persia_tf.base.addresses import SHARDS_VARIABLE, Address
+from persia_tf.base.addresses import DATA_VARIABLE, SHARDS_VARIABLE, Address
 from persia_tf.commands import arguments, options, recovering
 from persia_tf.commands.options import Option
 from persia_tf.credentials import auth, tls
@@ -27,6 +28,7 @@ USAGE = "persia launch [options] -- PROGRAM [ARGUMENT ...]"
 EXAMPLES = """
 persia launch --ps 2 -- python train.py --epochs 3
 persia launch --ps 2 --workers 2 -- python train.py
+persia launch --ps 2 --data-workers 4 -- python train.py
 persia launch --ps 2 --recovery log --checkpoint-root ckpt -- python train.py
 """
 
@@ -80,12 +82,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "there are any, $PERSIA_PS has their addresses instead",
     )
     parser.add_argument(
+        "--data-workers",
+        type=arguments.at_least(0),
+        default=0,
+        metavar="N",
+        help="number of data workers (%(default)s), which are restarted when they end; "
+        "if there are any, the program finds their dispatcher in $PERSIA_DATA",
+    )
+    parser.add_argument(
         "--start-timeout",
         type=arguments.seconds,
         default=60.0,
         metavar="SECONDS",
-        help="how long the shards, and then the workers, may take to start "
-        "(%(default)g)",
+        help="how long the shards, and then the workers of each kind, may take to "
+        "start (%(default)g)",
     )
     options.declare(parser, _SHARD_OPTIONS)
     parser.add_argument(
@@ -144,6 +154,7 @@ class _Launch:
     ) -> None:
         """Prepares a launch; files in `folder` are removed when the launch ends."""
         self._args = args
+        self._data_folder = folder / "data"
         self._shard_values = options.values(_SHARD_OPTIONS, args)
         if args.recovery and not args.recovery_folder:
             self._shard_values["recovery_folder"] = str(folder / "recovery")
@@ -162,8 +173,11 @@ class _Launch:
         try:
             shards = self._start("ps", self._shard_options())
             workers = self._start("worker", self._worker_options(shards))
-            self._announce(shards, workers)
-            return self._run_program(workers or shards)
+            variables = {SHARDS_VARIABLE: _joined(workers or shards)}
+            if self._args.data_workers:
+                variables[DATA_VARIABLE] = str(self._start_data_workers())
+            self._announce(shards, workers, variables)
+            return self._run_program(variables)
         except StartError as error:
             log = "its log is above" if error.log else "it logged nothing"
             remedy = "; --start-timeout allows more time" if error.is_late else ""
@@ -192,6 +206,16 @@ class _Launch:
             for index in range(self._args.embedding_workers)
         ]
 
+    def _start_data_workers(self) -> Address:
+        """Starts data workers and their dispatcher, whose address it returns."""
+        level = f"--log-level={self._args.log_level}"
+        [dispatcher] = self._start(
+            "data dispatcher", [[f"--work-dir={self._data_folder}", level]]
+        )
+        options = [f"--dispatcher={dispatcher}", level]
+        self._start("data worker", [options] * self._args.data_workers)
+        return dispatcher
+
     def _metrics_option(self, index: int) -> list[str]:
         port = self._metrics_port(index)
         return [] if port is None else [f"--metrics-port={port}"]
@@ -206,21 +230,28 @@ class _Launch:
             command, options, self._args.start_timeout, self._rest_before_the_program
         )
 
-    def _announce(self, shards: list[Address], workers: list[Address]) -> None:
+    def _announce(
+        self,
+        shards: list[Address],
+        workers: list[Address],
+        variables: dict[str, str],
+    ) -> None:
         """Logs the environment variables with which other terminals find the shards."""
-        found = {SHARDS_VARIABLE: _joined(workers or shards)}
+        found = dict(variables)
         for variable in (auth.TOKEN_FILE_VARIABLE, *tls.VARIABLES.values()):
             if variable in self._env:
                 found[variable] = self._env[variable]
+        dispatcher = variables.get(DATA_VARIABLE)
         _LOGGER.info(
-            "shards: %s%s; to use them from another terminal: export %s",
+            "shards: %s%s%s; to use them from another terminal: export %s",
             _joined(shards),
             f"; embedding workers: {_joined(workers)}" if workers else "",
+            f"; dispatcher of data workers: {dispatcher}" if dispatcher else "",
             " ".join(f"{name}={shlex.quote(value)}" for name, value in found.items()),
         )
 
-    def _run_program(self, addresses: list[Address]) -> int:
-        env = {**self._env, SHARDS_VARIABLE: _joined(addresses)}
+    def _run_program(self, variables: dict[str, str]) -> int:
+        env = {**self._env, **variables}
         mask = self._signals.previous_mask
         try:
             program = Programs(

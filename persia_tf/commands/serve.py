@@ -18,6 +18,7 @@ from persia_tf import errors
 from persia_tf.base import checks
 from persia_tf.commands import arguments, running
 from persia_tf.model_server import bounds
+from persia_tf.processes import tensorflow_settings
 
 if TYPE_CHECKING:
     from persia_tf.credentials.tls import TLS
@@ -81,8 +82,7 @@ def run(args: argparse.Namespace) -> int:
 def _start(args: argparse.Namespace) -> running.Started:
     tls = arguments.tls_of(args)
     _check(args, tls)
-    # Reduces TensorFlow's own log to errors; must be set before TensorFlow is imported.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    tensorflow_settings.reduce_log()
     # Imported here, since these modules import TensorFlow, which would slow down the
     # other commands.
     from persia_tf import model_server

@@ -1,4 +1,4 @@
-"""A shard or embedding worker on this machine that can be restarted."""
+"""A server of a command of `persia` on this machine that can be restarted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pathlib import Path
 
 from persia_tf.base.addresses import Address
 from persia_tf.processes.children import LoggedChild
+from persia_tf.processes.free_ports import free_ports
 
 
 class LaunchedServer:
     """A server process, started by the constructor. A restart keeps the server's port.
 
     Args:
-        command: The command of `persia`: `"ps"` or `"worker"`.
+        command: The command of `persia`: `"ps"`, `"worker"`, `"data dispatcher"` or
+            `"data worker"`.
         index: The server's index among the servers of the same command.
         options: Further command-line options.
         folder: The folder of the file into which the server writes its port.
@@ -38,18 +40,27 @@ class LaunchedServer:
     ) -> None:
         self.name = f"{command} {index}"
         self.is_shard = command == "ps"
+        self._is_of_data = command.startswith("data ")
         self._port_file = folder / self.name
-        self._argv = [sys.executable, "-m", "persia_tf.commands.main", command]
+        self._argv = [sys.executable, "-m", "persia_tf.commands.main"]
+        self._argv += command.split()
         self._argv += [f"--port-file={self._port_file}", f"--parent={os.getpid()}"]
         self._argv += options
         self._env = env
         self._signal_mask = signal_mask
-        self._start(port=0)
+        # TensorFlow's import takes seconds, during which a restarted server does not
+        # listen: so it needs a port that the system gives nobody else meanwhile.
+        self._start(free_ports(1)[0] if self._is_of_data else 0)
 
     @property
     def title(self) -> str:
         """The server's name in messages."""
         return f"shard {self.name}" if self.is_shard else self.name
+
+    @property
+    def loses_nothing(self) -> bool:
+        """Whether a restarted server goes on as if its process had not ended."""
+        return self._is_of_data
 
     @property
     def listens(self) -> bool:

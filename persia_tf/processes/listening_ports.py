@@ -35,17 +35,23 @@ def free_port(port: int, purpose: str) -> int:
 
 def listeners(port: int) -> Iterator[socket.socket]:
     """Yields the sockets of this process that listen on a port, as duplicates."""
-    for name in os.listdir("/proc/self/fd"):
+    # Listed first, since a duplicate could get the number of the listed folder.
+    for descriptor in list(filter(_is_socket, map(int, os.listdir("/proc/self/fd")))):
         try:
-            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                continue
-            found = socket.socket(fileno=os.dup(int(name)))
+            found = socket.socket(fileno=os.dup(descriptor))
         except OSError:  # It is closed by now.
             continue
         if _listens(found) and found.getsockname()[1] == port:
             yield found
         else:
             found.close()
+
+
+def _is_socket(descriptor: int) -> bool:
+    try:
+        return stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    except OSError:  # It is closed by now.
+        return False
 
 
 def _listens(found: socket.socket) -> bool:

@@ -95,7 +95,7 @@ def _command_line(values: Mapping[str, Any]) -> list[str]:
 
 
 class LocalServers:
-    """The server processes that this process runs: shards and embedding workers.
+    """The server processes that this process runs: shards, workers and so on.
 
     The servers stop when the thread that started them ends. So they also stop when this
     process exits, crashes or is killed.
@@ -105,7 +105,7 @@ class LocalServers:
         env: The servers' environment variables.
         signal_mask: The signals that are blocked when the servers start.
         recovers: Whether shards have recovery folders. If so, a server that ends is
-            restarted.
+            restarted. Data workers and their dispatcher always are.
         recovery_option: The name of the option that enables recovery, for messages.
         logger: The logger for messages about servers that have ended.
     """
@@ -138,7 +138,7 @@ class LocalServers:
         """Starts servers of one kind and waits until all of them listen.
 
         Args:
-            command: The command of `persia`: `"ps"` or `"worker"`.
+            command: The command of `persia`, as for `LaunchedServer`.
             options: A list of command-line options for each server.
             seconds: How long the servers may take to start.
             rest: A function that waits for at most the given seconds. An exception from
@@ -168,7 +168,7 @@ class LocalServers:
         return [server.address for server in started]
 
     def tend(self) -> None:
-        """Logs which servers have ended, and restarts them if recovery is enabled.
+        """Logs which servers have ended, and restarts those that recover.
 
         A server that ended before it listened is not restarted.
         """
@@ -177,10 +177,11 @@ class LocalServers:
             if code is None or server.title in self._given_up:
                 continue
             server.child.join_log(_LOG_SECONDS)
-            comes_back = self._recovers and server.listens
+            recovers = self._recovers or server.loses_nothing
+            comes_back = recovers and server.listens
             if comes_back:
                 outcome = "it is being restarted"
-            elif self._recovers:
+            elif recovers:
                 outcome = (
                     "it failed to restart, for the reason in its log above, and the "
                     "program's requests to it will fail"
@@ -206,8 +207,8 @@ class LocalServers:
             rest: A function that waits for at most the given seconds. If it returns
                 False, all servers are killed immediately.
         """
-        # Stop embedding workers before shards, since requests in flight on workers need
-        # the shards.
+        # Stop the others before shards, since requests in flight on embedding workers
+        # need the shards.
         for shards in (False, True):
             group = [each.child for each in self._servers if each.is_shard == shards]
             stop(group, rest, self.kill)

@@ -23,7 +23,7 @@ _MOST_CACHE_ROWS = 2**32
 
 
 class Cluster:
-    """Shards, and optional embedding workers, that run as actors of a Ray cluster.
+    """Shards, and optional workers, that run as actors of a Ray cluster.
 
     In a `with` statement the servers start on entry and stop on exit. Ray places them
     on its nodes. If a node dies, Ray restarts its servers on other nodes: a shard
@@ -61,6 +61,12 @@ class Cluster:
             `checkpoint_root`.
         embedding_workers: Number of embedding workers in front of the shards. Defaults
             to `0`.
+        data_workers: Number of data workers, which run the input pipelines of programs
+            by tf.data service. Programs find the address of their dispatcher in
+            `$PERSIA_DATA`. Defaults to `0`.
+        insecure: Whether data workers may run on nodes that other machines reach, with
+            neither a token nor TLS: then every program that reaches their ports can
+            run TensorFlow's ops on the nodes. Defaults to `False`.
         cache_rows: How many hot rows per table an embedding worker keeps copies of.
             Defaults to `0`.
         worker_timeout: Seconds that a shard may take to answer an embedding worker; it
@@ -100,6 +106,8 @@ class Cluster:
         checkpoint_interval: float | None = 600.0,
         recovery_root: str | os.PathLike[str] | None = None,
         embedding_workers: int = 0,
+        data_workers: int = 0,
+        insecure: bool = False,
         cache_rows: int = 0,
         worker_timeout: float = 20.0,
         memory_limit: int | str | None = None,
@@ -116,6 +124,7 @@ class Cluster:
         if memory_limit is not None:
             memory_limit = sizes.count_bytes("memory_limit", memory_limit)
         _check_name(name)
+        checks.instance("insecure", insecure, bool, "a bool")
         checks.one_of("strategy", strategy, STRATEGIES)
         checks.one_of("log_level", log_level, log.LEVELS)
         self._settings = Settings(
@@ -127,6 +136,8 @@ class Cluster:
             embedding_workers=checks.integer(
                 "embedding_workers", embedding_workers, 0, _MOST_SERVERS
             ),
+            data_workers=checks.integer("data_workers", data_workers, 0, _MOST_SERVERS),
+            insecure=insecure,
             cache_rows=checks.integer("cache_rows", cache_rows, 0, _MOST_CACHE_ROWS),
             worker_timeout=checks.positive("worker_timeout", worker_timeout),
             memory_limit=memory_limit,
@@ -150,8 +161,9 @@ class Cluster:
                 not start; the message says why.
             FailedPreconditionError: if the nodes do not share `checkpoint_root`, or
                 another cluster that runs now has the same `checkpoint_root` and `name`.
-            InvalidArgumentError: if `checkpoint_root` is a file, or if the token file
-                or a TLS file of the driver cannot be read or is not valid.
+            InvalidArgumentError: if `checkpoint_root` is a file, if the token file or
+                a TLS file of the driver cannot be read or is not valid, or if other
+                machines can reach the nodes of `data_workers` without `insecure=True`.
         """
         if self._running is None:
             self._running = Running(self._settings)
@@ -233,6 +245,7 @@ class Cluster:
             running.token,
             self._settings.tls,
             self._settings.start_timeout,
+            running.dispatcher,
         )
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 import ray
 
 from persia_tf import errors
-from persia_tf.base.addresses import SHARDS_VARIABLE
+from persia_tf.base.addresses import DATA_VARIABLE, SHARDS_VARIABLE
 from persia_tf.client import session
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
@@ -54,12 +54,15 @@ class Connection:
             no TLS.
         timeout: Seconds that the block waits, when it is entered, for servers that Ray
             is restarting.
+        dispatcher: The `"host:port"` of the dispatcher of data workers, which
+            `$PERSIA_DATA` has in the block; None if there are none.
     """
 
     servers: Sequence[Any]
     auth_token: bytes = dataclasses.field(repr=False)
     tls: tls_lib.TLS | None
     timeout: float = 120.0
+    dispatcher: str | None = None
     _entered: contextlib.ExitStack | None = dataclasses.field(default=None, repr=False)
 
     def __enter__(self) -> Connection:
@@ -92,6 +95,7 @@ class Connection:
                 # Not those that the node itself may have.
                 **dict.fromkeys(tls_lib.VARIABLES.values()),
                 **(self.tls.environment() if self.tls else {}),
+                **({DATA_VARIABLE: self.dispatcher} if self.dispatcher else {}),
             }
             with environment(variables):
                 follower = Follower(

@@ -20,7 +20,7 @@ from persia_tf.cluster import Cluster as ClientCluster
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.processes import memory
-from persia_tf.ray import folder_lock, servers, shared_root
+from persia_tf.ray import data_servers, folder_lock, servers, shared_root
 from persia_tf.ray.folder_lock import Entry, FolderLock
 from persia_tf.ray.following import Follower, addresses_of
 from persia_tf.ray.losses import Losses
@@ -51,6 +51,8 @@ class Settings:
     checkpoint_interval: float | None
     recovery_root: str
     embedding_workers: int
+    data_workers: int
+    insecure: bool
     cache_rows: int
     worker_timeout: float
     memory_limit: int | None
@@ -78,6 +80,8 @@ class Running:
         shards: Handles of the shards' actors.
         workers: Handles of the embedding workers' actors.
         addresses: The address of each shard now.
+        data_service: The actors of data workers and their dispatcher, or None.
+        dispatcher: The address of that dispatcher, or None.
         client: A `ptf.Cluster` of the shards, for this process.
         saving: Saves checkpoints.
         losses: Counts what restarted shards lost.
@@ -133,6 +137,10 @@ class Running:
             for index in range(settings.embedding_workers)
         ]
         workers = self._wait_for("embedding worker", self.workers, deadline)
+        self.data_service: data_servers.DataService | None = None
+        self.dispatcher: str | None = None
+        if settings.data_workers:
+            self._start_data_workers(stack, placed, recovery, deadline)
         # The addresses by which this process may know servers; those of embedding
         # workers that Ray restarts are unknown to it.
         self._known = {*self.addresses, *workers}
@@ -143,6 +151,32 @@ class Running:
         stack.callback(self._lock.stop)
         placed.warn_if_full()
 
+    def _start_data_workers(
+        self,
+        stack: contextlib.ExitStack,
+        placed: Placement,
+        recovery: str,
+        deadline: float,
+    ) -> None:
+        settings = self._settings
+        if not settings.insecure:
+            data_servers.check_nodes_are_private()
+        folder = os.path.join(recovery, "data")
+        self.data_service = data_servers.DataService(
+            data_servers.Hosting(settings.log_level, not settings.insecure, folder)
+        )
+        stack.callback(self.data_service.stop)
+        [self.dispatcher] = self._wait_for(
+            "dispatcher of data workers", [self.data_service.dispatcher], deadline
+        )
+        first = settings.shards + settings.embedding_workers
+        makers = [
+            self._actor(data_servers.DataWorker, placed, first + index)
+            for index in range(settings.data_workers)
+        ]
+        self.data_service.start_workers(makers, self.dispatcher)
+        self._wait_for("data worker", self.data_service.workers, deadline)
+
     def _place(self) -> Placement:
         settings = self._settings
         worker = {"CPU": settings.cpus}
@@ -150,7 +184,8 @@ class Running:
         if settings.memory_limit:
             shard["memory"] = settings.memory_limit
         return Placement(
-            [shard] * settings.shards + [worker] * settings.embedding_workers,
+            [shard] * settings.shards
+            + [worker] * (settings.embedding_workers + settings.data_workers),
             *(settings.strategy, settings.start_timeout),
         )
 

@@ -59,8 +59,27 @@ class Hosting:
         )
 
 
-class _Actor:
-    """A server, which the constructor starts.
+class Addressed:
+    """An actor that tells its address, which the constructor sets."""
+
+    _address: str
+
+    async def address(self, known: str | None = None, seconds: float = 0.0) -> str:
+        """Returns the address on which this server listens.
+
+        Args:
+            known: The address that the caller knows. If it is the server's address, the
+                answer takes `seconds`: until then it changes only if the server is
+                restarted, and then the call fails.
+            seconds: See `known`.
+        """
+        if known == self._address:
+            await asyncio.sleep(seconds)
+        return self._address
+
+
+class _Actor(Addressed):
+    """A server of the native core, which the constructor starts.
 
     Args:
         name: The server's name in logs.
@@ -84,19 +103,6 @@ class _Actor:
         self._server = Server(kind, service, name, where, own)
         self._address = str(self._server.address)
         formatter.place = self._address
-
-    async def address(self, known: str | None = None, seconds: float = 0.0) -> str:
-        """Returns the address on which this server listens.
-
-        Args:
-            known: The address that the caller knows. If it is the server's address, the
-                answer takes `seconds`: until then it changes only if the server is
-                restarted, and then the call fails.
-            seconds: See `known`.
-        """
-        if known == self._address:
-            await asyncio.sleep(seconds)
-        return self._address
 
 
 class Shard(_Actor):
@@ -141,10 +147,7 @@ class Shard(_Actor):
                 raise
             recovery_folders.remove_older(folder)
 
-        if _is_restarted():
-            _until_it_succeeds(start)
-        else:
-            start()
+        until_it_starts(start)
 
     async def leave_mark(self) -> str:
         """See `shared_root.leave_mark`."""
@@ -182,8 +185,13 @@ def _is_restarted() -> bool:
         return ray.get_runtime_context().was_current_actor_reconstructed
 
 
-def _until_it_succeeds(start: Callable[[], None]) -> None:
-    """Starts a server again and again, since Ray gives up an actor that raises."""
+def until_it_starts(start: Callable[[], None]) -> None:
+    """Starts a server; if Ray has restarted its actor, again and again until it starts.
+
+    Ray gives up an actor whose constructor raises.
+    """
+    if not _is_restarted():
+        return start()
     while True:
         try:
             return start()

@@ -29,6 +29,13 @@ from persia_tf.commands import main
         (["table", "--json", "ls", "a:1"], "; give --json after persia table ls"),
         (["status", "a:1", "b:2"], "persia status: error: unknown arguments: b:2\n"),
         (["worker"], "argument --ps: no shards are given"),
+        (["data"], "ACTION"),
+        (
+            ["data", "worker"],
+            "argument --dispatcher: no dispatcher is given: give HOST",
+        ),
+        (["data", "worker", "--dispatcher=a:1,b:2"], "must be one HOST:PORT, got"),
+        (["launch", "--data-workers=-1", "--", "true"], "at least 0, got -1"),
         (["checkpoint", "save", "run"], "argument --ps: no shards are given"),
         (["checkpoint", "save"], "PATH"),
         (["checkpoint", "save", "run", "--ps=a:1", "--max-to-keep=0"], "at least 1"),
@@ -62,6 +69,12 @@ def test_shards_of_the_environment_that_do_not_parse_are_told(persia, args):
     assert "$PERSIA_PS: an address must be host:port" in command.stderr
 
 
+def test_a_dispatcher_of_the_environment_that_does_not_parse_is_told(persia):
+    command = persia("data", "worker", env={"PERSIA_DATA": "nowhere"})
+    assert command.wait() == 2
+    assert "$PERSIA_DATA: an address must be host:port" in command.stderr
+
+
 def test_shards_of_the_environment_that_are_named_twice_are_told(persia):
     command = persia("worker", env={"PERSIA_PS": "a:1,a:1"})
     assert command.wait() == 2
@@ -70,6 +83,7 @@ def test_shards_of_the_environment_that_are_named_twice_are_told(persia):
 
 HELP_PAGES = [
     *([], ["ps"], ["worker"], ["serve"], ["status"], ["top"], ["launch"]),
+    *(["data"], ["data", "dispatcher"], ["data", "worker"]),
     *(["checkpoint"],),
     *(["checkpoint", "save"], ["checkpoint", "restore"], ["checkpoint", "ls"]),
     *(["checkpoint", "verify"], ["checkpoint", "compact"]),

@@ -1,9 +1,9 @@
-"""The program of the data workers: it serves the dataset of a trainer."""
+"""The data workers of deploy/kubernetes: they serve the dataset of a trainer."""
 
 from __future__ import annotations
 
+import os
 import signal
-import socket
 import subprocess
 import sys
 
@@ -12,51 +12,43 @@ import pytest
 import tensorflow as tf
 from harness import wait_until
 
-PROGRAM = manifests.FOLDER / "data-workers/data_service.py"
 HOST = "127.0.0.1"
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
-
-
-def options_of(component, *, port, **values):
-    """The pod's options, with values of this test."""
+def options_of(component, **values):
+    """The pod's options, of which some have values of this test."""
     [pod] = manifests.pods("plain", component)
-    python, program, *args = pod.container["args"]
-    assert (python, program) == ("python", "/etc/persia/data/data_service.py")
-    values = {"port": port, **values}
-    assert [each.partition("=")[0] for each in args[1:]] == [
-        f"--{name.replace('_', '-')}" for name in values
-    ]
-    assert f"--port={[*pod.ports.values()][0]}" in args
-    return [
-        args[0],
-        *(f"--{name}={value}".replace("_", "-", 1) for name, value in values.items()),
-    ]
+    program, *args = pod.container["args"]
+    assert program == "persia"
+    given = {f"--{name.replace('_', '-')}": value for name, value in values.items()}
+    own = [each for each in args if each.partition("=")[0] not in given]
+    assert len(own) == len(args) - len(given)
+    return [*own, *(f"{name}={value}" for name, value in given.items())]
 
 
 class Service:
-    """A process of the program."""
+    """A process of a pod."""
 
     def __init__(self, folder, component, **values):
-        self._output = folder / component
-        self.port = values["port"]
+        self._output, self._ports = folder / component, folder / f"{component}-port"
+        args = options_of(component, port=0, host=HOST, **values)
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, PROGRAM, *options_of(component, **values)],
-                stdout=output,
-                stderr=subprocess.STDOUT,
+                [
+                    *(sys.executable, "-m", "persia_tf", *args),
+                    f"--port-file={self._ports}",
+                ],
+                stderr=output,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
 
     def wait_until_it_listens(self):
         def listens():
             assert self._process.poll() is None, self._output.read_text()
-            return b"listening" in self._output.read_bytes()
+            return self._ports.exists()
 
         wait_until(listens, "tf.data service")
+        self.address = f"{HOST}:{int(self._ports.read_text())}"
 
     def stop(self):
         """Ends the process as Kubernetes does; returns its exit code."""
@@ -73,7 +65,7 @@ def start(tmp_path):
     started = []
 
     def start(component, **values):
-        service = Service(tmp_path, component, port=free_port(), **values)
+        service = Service(tmp_path, component, **values)
         started.append(service)
         service.wait_until_it_listens()
         return service
@@ -85,11 +77,11 @@ def start(tmp_path):
 
 def test_a_trainer_reads_a_dataset_that_workers_make(start, tmp_path):
     dispatcher = start("data-dispatcher", work_dir=tmp_path / "journal")
-    worker = start("data-worker", host=HOST, dispatcher=f"{HOST}:{dispatcher.port}")
+    worker = start("data-worker", dispatcher=dispatcher.address)
     dataset = tf.data.Dataset.range(20).map(lambda item: 2 * item)
     dataset = dataset.apply(
         tf.data.experimental.service.distribute(
-            "distributed_epoch", f"grpc://{HOST}:{dispatcher.port}"
+            "distributed_epoch", f"grpc://{dispatcher.address}"
         )
     )
     assert sorted(dataset.as_numpy_iterator()) == list(range(0, 40, 2))

@@ -42,6 +42,7 @@ CLUSTERS = {
             "components/checkpoints-volume",
             "trainers/components/checkpoints-volume",
             "trainers/components/embedding-workers",
+            "trainers/components/data-workers",
         ),
     ),
     "with a bucket": (RESOURCES, ("components/tls", "components/checkpoints-s3")),

@@ -11,6 +11,7 @@ from common import training
 
 from persia_tf import _version
 from persia_tf.base import addresses
+from persia_tf.commands import main
 from persia_tf.processes import health, signals
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +83,24 @@ def test_arguments_of_servers_parse_and_agree_with_their_ports(cluster, tmp_path
             "control": args.control_port,
             "metrics": args.metrics_port,
         }
+
+
+def test_arguments_of_data_workers_parse_and_agree_with_their_ports(tmp_path):
+    [dispatcher] = manifests.pods("plain", "data-dispatcher")
+    [worker] = manifests.pods("plain", "data-worker")
+    address = f"data-dispatcher:{dispatcher.ports['grpc']}"
+    for pod, action in ((dispatcher, "dispatcher"), (worker, "worker")):
+        program, *args = checks.arguments_below(pod, tmp_path)
+        assert program == "persia"
+        values = main.parser().parse_args(args)
+        assert (values.command, values.action) == ("data", action)
+        assert values.insecure
+        assert pod.ports == {"grpc": values.port}
+    assert str(values.dispatcher) == address
+    assert values.host == f"$(POD_NAME).{worker.owner['spec']['serviceName']}"
+    for pod in manifests.pods("with a volume", "trainer"):
+        found = pod.environment(manifests.rendered("with a volume"))
+        assert found["PERSIA_DATA"] == address
 
 
 @pytest.mark.parametrize("cluster", ["plain", "with a volume", "with a bucket"])

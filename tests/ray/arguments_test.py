@@ -12,6 +12,8 @@ pytest.importorskip("ray")
     [
         ("shards", 0, ValueError, "`shards` must be an integer from 1"),
         ("embedding_workers", -1, ValueError, "`embedding_workers` must be an integer"),
+        ("data_workers", -1, ValueError, "`data_workers` must be an integer from 0"),
+        ("insecure", 1, TypeError, "`insecure` must be a bool"),
         ("cache_rows", "many", TypeError, "`cache_rows` must be an integer"),
         ("worker_timeout", 0, ValueError, "`worker_timeout` must be a finite number"),
         ("checkpoint_interval", 0, ValueError, "`checkpoint_interval` must be a"),

@@ -1,8 +1,8 @@
 """The servers of tf.data service: the dispatcher and the data workers.
 
 TensorFlow's servers have neither a token nor TLS, and listen on all addresses of the
-machine. Those of this module accept connections from this machine alone, unless their
-`host` is an address at which other machines reach them.
+machine. Those of this module accept connections from this machine alone, unless they
+are told otherwise.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class _Server:
     Args:
         host: The name or the address at which others reach the server.
         port: The port to listen on; 0 means any free one.
+        is_private: Whether to refuse connections from other machines.
         purpose: What listens, for messages.
         start: A function that starts and returns TensorFlow's server for a port.
 
@@ -57,9 +58,13 @@ class _Server:
     """
 
     def __init__(
-        self, host: str, port: int, purpose: str, start: Callable[[int], Any]
+        self,
+        host: str,
+        port: int,
+        is_private: bool,
+        purpose: str,
+        start: Callable[[int], Any],
     ) -> None:
-        is_private = loopback.is_loopback(host)
         self.address = Address(host, listening_ports.free_port(port, purpose))
         self._server = start(self.address.port)
         if is_private:
@@ -85,6 +90,7 @@ class Dispatcher(_Server):
     Args:
         host: See `_Server`.
         port: See `_Server`.
+        is_private: See `_Server`.
         work_dir: The folder of a journal, from which the next dispatcher goes on. If
             None, there is no journal.
 
@@ -92,7 +98,9 @@ class Dispatcher(_Server):
         PersiaError: If it cannot listen, or cannot refuse other machines.
     """
 
-    def __init__(self, host: str, port: int, work_dir: str | None = None) -> None:
+    def __init__(
+        self, host: str, port: int, is_private: bool, work_dir: str | None
+    ) -> None:
         def start(port: int) -> Any:
             return _service.DispatchServer(
                 _service.DispatcherConfig(
@@ -104,7 +112,7 @@ class Dispatcher(_Server):
                 )
             )
 
-        super().__init__(host, port, "the dispatcher", start)
+        super().__init__(host, port, is_private, "the dispatcher", start)
 
 
 class DataWorker(_Server):
@@ -112,7 +120,9 @@ class DataWorker(_Server):
 
     Args:
         host: See `_Server`.
-        port: See `_Server`.
+        port: See `_Server`. A worker that is started again needs its earlier address,
+            since trainers wait for the elements that they expect from there.
+        is_private: See `_Server`.
         dispatcher: The dispatcher's address. It must run: see `wait_for_dispatcher`.
 
     Raises:
@@ -120,7 +130,9 @@ class DataWorker(_Server):
             library is missing.
     """
 
-    def __init__(self, host: str, port: int, dispatcher: Address) -> None:
+    def __init__(
+        self, host: str, port: int, is_private: bool, dispatcher: Address
+    ) -> None:
         # The graphs of trainers' datasets may have the ops of this library.
         load.ops()
         functions.register()
@@ -136,7 +148,7 @@ class DataWorker(_Server):
                 )
             )
 
-        super().__init__(host, port, "the data worker", start)
+        super().__init__(host, port, is_private, "the data worker", start)
 
 
 def wait_for_dispatcher(
@@ -165,9 +177,9 @@ def wait_for_dispatcher(
             except grpc.RpcError as error:
                 if error.code() == grpc.StatusCode.UNIMPLEMENTED:
                     raise errors.InvalidArgumentError(
-                        "`dispatcher` must be the address of a dispatcher of tf.data service, as "
-                        "`persia data dispatcher` logs it, but another server "
-                        f"listens there. Received: {dispatcher}"
+                        "the dispatcher's address must be that of a dispatcher of "
+                        "tf.data service, as `persia data dispatcher` logs it, but "
+                        f"another server listens there. Received: {dispatcher}"
                     ) from error
             time.sleep(_RETRY_SECONDS)
     return False
