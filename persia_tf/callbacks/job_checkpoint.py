@@ -173,8 +173,7 @@ class JobCheckpoint(TableCheckpoint):
         if self._place.length is None and self._steps is None and self._is_last_step():
             self._place.length = self._place.batch
             fit_loop.set_length(self._place.length)
-        self._place.epoch = epoch + 1
-        self._place.batch = 0
+        self._place.end_epoch(epoch, self._batches)
         self._is_rest = False
         super().on_epoch_end(epoch, logs)
         if super()._is_due():

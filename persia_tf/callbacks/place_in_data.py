@@ -35,6 +35,18 @@ class PlaceInData:
         self.batch = 0
         self.length = self.source.length if self.source is not None else None
 
+    def end_epoch(self, epoch: int, batches: int) -> None:
+        """Goes to the beginning of the next epoch.
+
+        Args:
+            epoch: The epoch that has ended.
+            batches: How many batches were trained since the last call of `facts`.
+        """
+        self.epoch = epoch + 1
+        self.batch = 0
+        if self.source is not None:
+            self.source.end_epoch(batches)
+
     def facts(self, batches: int) -> dict[str, Any]:
         """Returns what to save.
 

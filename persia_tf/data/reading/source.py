@@ -35,11 +35,12 @@ class Source:
 
     def __init__(self, batches: Batches) -> None:
         self.batches = batches
-        self._next = self._last = batches.begin(0)
+        self._next = self._last = self._trained = batches.begin(0)
         # After each batch that was handed out, until `position_after` tells it.
         self._positions: collections.deque[_After] = collections.deque()
         self._lock = threading.Lock()  # Guards `_positions`.
-        self._has_run_out = False
+        # The positions of an iteration that has ended, and may be asked for more.
+        self._run_out: Any = None
 
     @property
     def length(self) -> int | None:
@@ -64,10 +65,23 @@ class Source:
         return self._last == self.batches.begin(self._last.epoch)
 
     def begin(self) -> None:
-        """Begins to count batches, before the first one is trained."""
+        """Begins to count batches, before the first one is trained.
+
+        What was handed out since the last trained epoch was looked at only, and maybe
+        read ahead to its end: it is handed out again.
+        """
         with self._lock:
+            self._next = self._trained
             self._positions = collections.deque()
-        self._has_run_out = False
+
+    def end_epoch(self, batches: int) -> None:
+        """Notes that an epoch was trained, if it was.
+
+        Args:
+            batches: As for `position_after`.
+        """
+        if self.ends_after(batches):
+            self._trained = self._positions[batches - 1].position
 
     def position_after(self, batches: int) -> Any:
         """Returns the position after some batches; after the last, the next epoch's.
@@ -120,17 +134,17 @@ class Source:
         return dataset
 
     def _begin_at(self, position: Any) -> None:
-        self._next = self._last = position
+        self._last = self._trained = position
         self.begin()
 
     def _arrays(self) -> Iterator[tuple[Any, ...]]:
-        if self._has_run_out and self.length is not None:
-            self._has_run_out = False
-            return
-        start = self._next
         # An iteration that was left early may still hand out batches to a thread that
         # no one waits for: they count for themselves.
         with self._lock:
+            if self._run_out is self._positions and self.length is not None:
+                self._run_out = None
+                return
+            start = self._next
             positions = self._positions = _whole_epochs(self._positions)
         waiting: Any = None
         for arrays, position in self.batches.read(start):
@@ -148,7 +162,7 @@ class Source:
                     positions[-1] = _After(self._next, is_end=True)
         if waiting is not None:
             yield waiting
-        self._has_run_out = True
+        self._run_out = positions
 
 
 def _whole_epochs(positions: collections.deque[_After]) -> collections.deque[_After]:
