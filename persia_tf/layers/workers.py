@@ -60,7 +60,7 @@ class Workers:
         """The number of this worker among all workers; that of the chief is 0."""
         if self._strategy is None:
             return 0
-        replicas = self._strategy.run(_replica)
+        replicas = tf.function(_replicas)(self._strategy)
         first = self._strategy.experimental_local_results(replicas)[0]
         return int(first) // local_replicas(self._strategy)
 
@@ -130,9 +130,11 @@ class Workers:
         return self._strategy.experimental_local_results(total)[0].numpy().tolist()
 
 
-def _replica() -> Any:
-    context = tf.distribute.get_replica_context()
-    return tf.identity(context.replica_id_in_sync_group)
+def _replicas(strategy: Any) -> Any:
+    def number() -> tf.Tensor:
+        return tf.identity(tf.distribute.get_replica_context().replica_id_in_sync_group)
+
+    return strategy.run(number)
 
 
 def _summed(strategy: Any, value: tf.Tensor) -> Any:

@@ -11,8 +11,6 @@ import programs
 import pytest
 from worker_processes import run_cluster
 
-from persia_tf._keras import IS_KERAS_3
-
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -23,6 +21,7 @@ RAISED = 3  # The status of a worker that an error has ended.
 JOB = """
 import pathlib
 import signal
+from persia_tf.callbacks import local_values
 from persia_tf.layers.workers import Workers
 
 keras.utils.set_random_seed(1)
@@ -83,10 +82,10 @@ Workers.gathered = gathered
 
 
 def values(model):
-    found = {f"weight{i}": np.asarray(w) for i, w in enumerate(model.weights)}
     variables = model.optimizer.variables
     variables = variables() if callable(variables) else variables
-    found |= {f"optimizer{i}": np.asarray(v) for i, v in enumerate(variables)}
+    variables = [*model.weights, *variables]
+    found = {f"{i}": local_values.value_of(model, v) for i, v in enumerate(variables)}
     for name in ("rows", "counts"):
         pages = ptf.Table(name, cluster).export()
         rows = [(int(i), *row) for page in pages for i, row in zip(page.ids, page.rows)]
