@@ -187,11 +187,11 @@ def end_of(run, tmp_path):
 @pytest.mark.parametrize(
     ("way", "save_freq", "kills"),
     [
-        ("own data", 5, [((1,), 3), ((0, 1), 19), ((0,), 12), ((1,), "save")]),
+        ("own data", 5, [((1,), 12), ((0,), "save")]),
         pytest.param(
             "global batches", 5, [((1,), 29), ((0, 1), 13)], marks=pytest.mark.slow
         ),
-        pytest.param("own data", "epoch", [((1,), 20)], marks=pytest.mark.slow),
+        pytest.param("own data", "epoch", [((0, 1), 20)], marks=pytest.mark.slow),
     ],
 )
 def test_killed_workers_end_with_the_same_bits(end_of, way, save_freq, kills):
@@ -209,3 +209,21 @@ def test_killed_workers_end_with_the_same_bits(end_of, way, save_freq, kills):
     counts = first["counts"]
     assert counts[:, 0].tolist() == list(range(ROWS))
     assert set(counts[:, 1]) == {EPOCHS * 0.5}  # Gradients are means over workers.
+
+
+def test_another_number_of_workers_goes_on_from_the_end_of_an_epoch(run, tmp_path):
+    [ended] = run("killed", "own data", "epoch", [((0, 1), 20)], (2, 1))
+    assert ended.status == 0, (ended.output, ended.errors)
+    with np.load(tmp_path / "killed" / "end0.npz") as file:
+        counts = file["counts"]
+    # Once in the epoch of two workers, and in each of those of one.
+    assert counts[:, 0].tolist() == list(range(ROWS))
+    assert set(counts[:, 1]) == {0.5 + (EPOCHS - 1)}
+
+
+@pytest.mark.slow
+def test_another_number_of_workers_is_refused_within_an_epoch(run):
+    [ended] = run("killed", "own data", 5, [((0, 1), 8)], (2, 1))
+    assert ended.status == RAISED, ended.errors
+    assert "start 2 workers; or save at the end of an epoch" in ended.output
+    assert "a checkpoint of 2 workers from within epoch 0, and 1" in ended.output
