@@ -67,6 +67,8 @@ class Killer(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         Killer.steps += 1
         if INDEX in KILLED and Killer.steps == KILL_AT:
+            if SAVED and Killer.job._running is not None:
+                Killer.job._running.wait()
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -104,6 +106,7 @@ def train():
         "job", data=read, cluster=cluster, whole_every=3, save_freq=SAVE_FREQ
     )
     job.restore(model)
+    Killer.job = job
     data = read.map(lambda x, y: (x, (y, y)))
     if is_own:
         # tf_keras wants to know the steps, and data that does not end.
@@ -155,7 +158,8 @@ def run(data, start_shards, tmp_path):
         for number, (killed, kill_at) in enumerate((*kills, ((), 0))):
             names = {"WAY": way, "SAVE_FREQ": save_freq, "KILLED": killed}
             names |= {"KILL_AT": kill_at, "DATA": str(data), "EPOCHS": EPOCHS}
-            names |= {"RAISED": RAISED}
+            # What another number of workers does depends on what was saved.
+            names |= {"RAISED": RAISED, "SAVED": len(counts) > 1}
             told = "".join(f"{key} = {value!r}\n" for key, value in names.items())
             program = programs.preamble(timeout=60) + told + JOB
             count = counts[min(number, len(counts) - 1)]
