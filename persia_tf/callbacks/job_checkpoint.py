@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from absl import logging
 
-from persia_tf import checkpoint, errors
-from persia_tf.callbacks import fit_loop
+from persia_tf import checkpoint
+from persia_tf.callbacks import fit_loop, states_of_workers
 from persia_tf.callbacks.job_state import (
     JobState,
     add_to_metrics,
     captured,
     put_back,
 )
+from persia_tf.callbacks.place_in_data import PlaceInData
 from persia_tf.callbacks.table_checkpoint import TableCheckpoint
+from persia_tf.current_cluster import current_cluster
 from persia_tf.layers.workers import Workers
 
 if TYPE_CHECKING:
@@ -35,8 +37,11 @@ class JobCheckpoint(TableCheckpoint):
     their rows; all is written in the background.
 
     A job that is killed at any moment and started again trains each sample once, and
-    with a staleness of 0 ends with the same weights and rows, to the bit. A job has one
-    worker.
+    with a staleness of 0 ends with the same weights and rows, to the bit.
+
+    Under a strategy with several workers, all of them need the callback and call
+    `restore`. A checkpoint has the rows with the updates of all workers, and what each
+    of them has: its position, random states and metrics.
 
     Example:
 
@@ -52,8 +57,9 @@ class JobCheckpoint(TableCheckpoint):
     Args:
         path: The folder for this job's checkpoints, as for `ptf.checkpoint.save`.
         data: The dataset of a reader of `ptf.data`, before any `map` or other stage,
-            each batch of which is one step of `fit`. Defaults to None: a job that is
-            restored reads its data from the beginning of the epoch.
+            each batch of which is one step of `fit`. With several workers, this
+            worker's. Defaults to None: a job that is restored reads its data from the
+            beginning of the epoch.
         save_freq: As for `TableCheckpoint`. Defaults to `"epoch"`.
         cluster: As for `TableCheckpoint`.
         whole_every: As for `TableCheckpoint`. Defaults to `1`.
@@ -85,19 +91,17 @@ class JobCheckpoint(TableCheckpoint):
             whole_every=whole_every,
             **options,
         )
-        self.epoch = 0
-        self._source = getattr(data, "persia_source", None)
-        if data is not None and self._source is None:
-            raise TypeError(
-                "`data` must be the dataset that a reader of `ptf.data` returned, "
-                "such as `ptf.data.parquet`, before any `map` or other stage. "
-                f"Received: data={data!r}"
-            )
+        self._place = PlaceInData(data)
+        self._workers = Workers(None)
+        self._contents = b""  # What to save with the rows.
         self._restored: JobState | None = None
         self._has_checkpoint = False
-        self._batch = 0  # How many batches of the epoch were trained.
-        self._length = self._source.length if self._source is not None else None
         self._is_rest = False  # Whether this `fit` trains the rest of an epoch.
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the job is in: the `initial_epoch` of `fit`."""
+        return self._place.epoch
 
     def restore(self, model: Any) -> str | None:
         """Restores the newest checkpoint: call it before `fit`.
@@ -109,67 +113,67 @@ class JobCheckpoint(TableCheckpoint):
             The checkpoint's folder, or None if there is none yet.
 
         Raises:
-            InvalidArgumentError: if the checkpoint is that of another model.
+            InvalidArgumentError: if the checkpoint is that of another model, or from
+                within an epoch of another number of workers.
             NotFoundError: if the checkpoint was not saved by a `JobCheckpoint`.
+            FailedPreconditionError: if another worker failed.
             PersiaError: for the reasons that `ptf.checkpoint.restore` documents.
         """
-        try:
-            folder = self._restore_rows()
-        except errors.NotFoundError:
+        workers = Workers.of(model)
+        workers.together(self._flush)
+        folder = states_of_workers.restored_by_chief(workers, self._restore_rows)
+        if folder is None:
             return None
         contents = checkpoint.read_extra(folder, cluster=self._cluster)
-        state = JobState.from_bytes(contents)
+        whole = JobState.from_bytes(contents)
+        state = states_of_workers.own_part(workers, whole)
+        saved = states_of_workers.count_of(whole)
+        if saved == workers.count:
+            self._place.put_back(state.facts)
+        else:
+            self._place.put_back_from(saved, workers.count, state.facts)
         put_back(model, state)
-        self.epoch = state.facts["epoch"]
-        self._batch = state.facts["batch"]
-        self._restored = state if self._batch else None
-        self._length = self._length or state.facts["length"]
-        if self._source is not None and state.facts["position"] is not None:
-            self._source.seek(state.facts["position"])
+        self._restored = state if self._place.batch else None
         self._has_checkpoint = True
         logging.info("the job goes on from %s, in epoch %d", folder, self.epoch)
         return folder
 
     def on_train_begin(self, logs: Any = None) -> None:
         super().on_train_begin(logs)
-        if Workers.of(self.model).has_others:
-            raise ValueError(
-                "`JobCheckpoint` saves the job of one worker: with several, use "
-                "`TableCheckpoint`. Received: a model that several workers train"
-            )
+        self._workers = Workers.of(self.model)
         self._batches = 0
-        if self._source is not None:
-            self._source.begin()
+        if self._place.source is not None:
+            self._place.source.begin()
         if not self._has_checkpoint:
             # A job that is killed before its first save begins with these rows again.
             self._save()
-            self._join()
-            if self._error is not None:
-                raise self._error
+            self._end_saving()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._end_saving()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         super().on_epoch_begin(epoch, logs)
-        self.epoch = epoch
-        if self._length is not None and self._steps is None:
-            fit_loop.set_length(self._length)
+        self._place.epoch = epoch
+        if self._place.length is not None and self._steps is None:
+            fit_loop.set_length(self._place.length)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         restored, self._restored = self._restored, None
         if restored is not None:
             self._is_rest = True
             add_to_metrics(self.model, restored)
-        self._batch += batch - self._last_batch
+        self._place.batch += batch - self._last_batch
         super().on_train_batch_end(batch, logs)
-        is_of_data = self._steps in (None, self._length)
+        is_of_data = self._steps in (None, self._place.length)
         if self._is_rest and is_of_data and self._is_last_step():
             fit_loop.end_epoch()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        if self._length is None and self._steps is None and self._is_last_step():
-            self._length = self._batch
-            fit_loop.set_length(self._length)
-        self.epoch = epoch + 1
-        self._batch = 0
+        if self._place.length is None and self._steps is None and self._is_last_step():
+            self._place.length = self._place.batch
+            fit_loop.set_length(self._place.length)
+        self._place.end_epoch(epoch, self._batches)
         self._is_rest = False
         super().on_epoch_end(epoch, logs)
         if super()._is_due():
@@ -188,17 +192,27 @@ class JobCheckpoint(TableCheckpoint):
         return super()._is_due() and not self._is_last_step()
 
     def _is_last_step(self) -> bool:
-        return self._source is not None and self._source.ends_after(self._batches)
+        source = self._place.source
+        return source is not None and source.ends_after(self._batches)
+
+    def _save(self) -> None:
+        self._has_checkpoint = True
+        # No worker goes on before the shards have frozen the rows.
+        if self._workers.has_others:
+            self._workers.together(self._flush)
+        own = captured(self.model, self._place.facts(self._batches))
+        self._contents = states_of_workers.joined(self._workers, own).to_bytes()
+        self._workers.together(super()._save)
 
     def _extra(self, batches: int) -> bytes:
-        self._has_checkpoint = True
-        position = None
-        if self._source is not None:
-            position = list(self._source.position_after(batches))
-        facts = {
-            "epoch": self.epoch,
-            "batch": self._batch,
-            "length": self._length,
-            "position": position,
-        }
-        return captured(self.model, facts).to_bytes()
+        del batches
+        contents, self._contents = self._contents, b""
+        return contents
+
+    def _end_saving(self) -> None:
+        self._workers.together(super().on_train_end)
+
+    def _flush(self) -> None:
+        """Waits until the updates of this worker are applied."""
+        cluster = self._cluster if self._cluster is not None else current_cluster()
+        cluster.flush()

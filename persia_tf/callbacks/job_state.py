@@ -8,9 +8,12 @@ import random
 from typing import Any, NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 from persia_tf import errors
 from persia_tf._keras import IS_KERAS_3
+from persia_tf.callbacks import local_values
+from persia_tf.layers.replicas import strategy_of
 
 _FACTS = "facts"
 _KINDS = ("weights", "optimizer", "metrics")
@@ -62,7 +65,8 @@ def captured(model: Any, facts: dict[str, Any]) -> JobState:
         variables = _variables(model, kind)
         state.facts["names"][kind] = [_name(each) for each in variables]
         for number, variable in enumerate(variables):
-            state.arrays[f"{kind}/{number}"] = np.asarray(variable)
+            value = local_values.value_of(model, variable)
+            state.arrays[f"{kind}/{number}"] = value
     _capture_randomness(state)
     return state
 
@@ -76,7 +80,7 @@ def put_back(model: Any, state: JobState) -> None:
     _build_optimizer(model)
     for kind in ("weights", "optimizer"):
         for variable, value in _matched(kind, model, state):
-            variable.assign(value)
+            local_values.assign(model, variable, value)
     _put_back_randomness(state)
 
 
@@ -86,7 +90,7 @@ def add_to_metrics(model: Any, state: JobState) -> None:
     The variables of Keras's metrics are sums over examples.
     """
     for variable, value in _matched("metrics", model, state):
-        variable.assign(np.asarray(variable) + value)
+        local_values.add(model, variable, value)
 
 
 def _matched(kind: str, model: Any, state: JobState) -> list[tuple[Any, np.ndarray]]:
@@ -112,7 +116,9 @@ def _build_optimizer(model: Any) -> None:
     """Makes the optimizer's variables, which it would make in the first step."""
     optimizer = getattr(model, "optimizer", None)
     if optimizer is not None and not getattr(optimizer, "built", False):
-        optimizer.build(model.trainable_variables)
+        strategy = strategy_of(model) or tf.distribute.get_strategy()
+        with strategy.scope():
+            optimizer.build(model.trainable_variables)
 
 
 def _variables(model: Any, kind: str) -> list[Any]:

@@ -17,6 +17,7 @@ from persia_tf.data.reading.parts import Format
 from persia_tf.data.reading.source import Source
 from persia_tf.data.reading.tensors import Columns
 from persia_tf.data.reading.tfrecord_files import TFRecordFiles
+from persia_tf.layers.workers import Workers
 
 _MOST = 1 << 40
 _COUNTS = tuple(f"I{number}" for number in range(1, 14))
@@ -33,7 +34,7 @@ def parquet(
     shuffle_buffer: int = 0,
     seed: int = 0,
     drop_remainder: bool = False,
-    shard: tuple[int, int] | None = None,
+    shard: tuple[int, int] | tf.distribute.Strategy | None = None,
 ) -> tf.data.Dataset:
     """Reads Parquet files, a row group at a time.
 
@@ -72,8 +73,9 @@ def parquet(
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
         shard: Of several programs that train together, the number of this one, and how
-            many there are: each reads other batches, as many as the others. Defaults to
-            None: this program reads all.
+            many there are: each reads other batches, as many as the others. With the
+            `tf.distribute.Strategy` of several workers, their number and this one's.
+            Defaults to None: this program reads all.
 
     Returns:
         A `tf.data.Dataset` of dicts of tensors by column, `(batch_size,)`; or of pairs
@@ -106,7 +108,7 @@ def csv(
     shuffle_buffer: int = 0,
     seed: int = 0,
     drop_remainder: bool = False,
-    shard: tuple[int, int] | None = None,
+    shard: tuple[int, int] | tf.distribute.Strategy | None = None,
 ) -> tf.data.Dataset:
     """Reads text files with a row per line, 8 MiB at a time.
 
@@ -139,9 +141,7 @@ def csv(
         seed: The seed of the order. Defaults to `0`.
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
-        shard: Of several programs that train together, the number of this one, and how
-            many there are: each reads other batches, as many as the others. Defaults to
-            None: this program reads all.
+        shard: As for `ptf.data.parquet`. Defaults to None: this program reads all.
 
     Returns:
         A `tf.data.Dataset`, as of `ptf.data.parquet`.
@@ -172,7 +172,7 @@ def criteo(
     shuffle_buffer: int = 0,
     seed: int = 0,
     drop_remainder: bool = False,
-    shard: tuple[int, int] | None = None,
+    shard: tuple[int, int] | tf.distribute.Strategy | None = None,
 ) -> tf.data.Dataset:
     """Reads the text files of Criteo's data sets of ads.
 
@@ -193,9 +193,7 @@ def criteo(
         seed: The seed of the order. Defaults to `0`.
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
-        shard: Of several programs that train together, the number of this one, and how
-            many there are: each reads other batches, as many as the others. Defaults to
-            None: this program reads all.
+        shard: As for `ptf.data.parquet`. Defaults to None: this program reads all.
 
     Returns:
         A `tf.data.Dataset` of pairs: a dict with `"I1"` to `"I13"`, int64, and `"C1"`
@@ -223,6 +221,7 @@ def criteo(
         shuffle_buffer=shuffle_buffer,
         seed=seed,
         drop_remainder=drop_remainder,
+        shard=shard,
     )
 
 
@@ -236,7 +235,7 @@ def tfrecord(
     shuffle_buffer: int = 0,
     seed: int = 0,
     drop_remainder: bool = False,
-    shard: tuple[int, int] | None = None,
+    shard: tuple[int, int] | tf.distribute.Strategy | None = None,
 ) -> tf.data.Dataset:
     """Reads files of `tf.train.Example`s, a file at a time.
 
@@ -268,9 +267,7 @@ def tfrecord(
         seed: The seed of the order. Defaults to `0`.
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
-        shard: Of several programs that train together, the number of this one, and how
-            many there are: each reads other batches, as many as the others. Defaults to
-            None: this program reads all.
+        shard: As for `ptf.data.parquet`. Defaults to None: this program reads all.
 
     Returns:
         A `tf.data.Dataset` of dicts of tensors by feature; or of pairs of such a dict,
@@ -322,14 +319,17 @@ def _order(
     shuffle_buffer: int,
     seed: int,
     drop_remainder: bool,
-    shard: tuple[int, int] | None,
+    shard: tuple[int, int] | tf.distribute.Strategy | None,
 ) -> Order:
     if shard is None:
         shard = (0, 1)
+    elif isinstance(shard, tf.distribute.Strategy):
+        workers = Workers(shard)
+        shard = (workers.index, workers.count)
     if len(shard) != 2:
         raise ValueError(
             "`shard` must be a pair: the number of this program, and how many there "
-            f"are. Received: shard={shard!r}"
+            f"are; or the strategy of several workers. Received: shard={shard!r}"
         )
     shards = checks.integer("shard[1]", shard[1], 1, _MOST)
     return Order(

@@ -10,7 +10,12 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf import errors
-from persia_tf.layers.replicas import has_other_workers, strategy_of
+from persia_tf.layers.gathering import gathered
+from persia_tf.layers.replicas import (
+    has_other_workers,
+    local_replicas,
+    strategy_of,
+)
 
 # Waiting workers exchange their states at least this often. The interval is well below
 # any practical `timeout_seconds` of a strategy.
@@ -42,6 +47,35 @@ class Workers:
     def is_chief(self) -> bool:
         """Whether this worker writes files, as the chief or as the only worker."""
         return self._strategy is None or self._strategy.extended.should_checkpoint
+
+    @property
+    def count(self) -> int:
+        """How many workers there are."""
+        if self._strategy is None:
+            return 1
+        return self._strategy.num_replicas_in_sync // local_replicas(self._strategy)
+
+    @property
+    def index(self) -> int:
+        """The number of this worker among all workers; that of the chief is 0."""
+        if self._strategy is None:
+            return 0
+        replicas = tf.function(_replicas)(self._strategy)
+        first = self._strategy.experimental_local_results(replicas)[0]
+        return int(first) // local_replicas(self._strategy)
+
+    def gathered(self, contents: bytes) -> list[bytes]:
+        """Returns the bytes of each worker, in the order of `index`.
+
+        All workers must call this method the same number of times. If a worker is gone,
+        the others notice within the strategy's `timeout_seconds`.
+
+        Args:
+            contents: The bytes of this worker.
+        """
+        if self._strategy is None:
+            return [contents]
+        return gathered(self._strategy, contents)[:: local_replicas(self._strategy)]
 
     def together(self, action: Callable[[], None]) -> None:
         """Runs an action on all workers, and returns when all of them have finished.
@@ -94,6 +128,13 @@ class Workers:
             self._sum = tf.function(_summed)
         total = self._sum(self._strategy, tf.constant(values))
         return self._strategy.experimental_local_results(total)[0].numpy().tolist()
+
+
+def _replicas(strategy: Any) -> Any:
+    def number() -> tf.Tensor:
+        return tf.identity(tf.distribute.get_replica_context().replica_id_in_sync_group)
+
+    return strategy.run(number)
 
 
 def _summed(strategy: Any, value: tf.Tensor) -> Any:

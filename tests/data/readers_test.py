@@ -173,6 +173,45 @@ def test_more_batches_than_were_read_are_a_mistake(folder):
         dataset.persia_source.position_after(40)
 
 
+def test_a_look_to_the_end_is_no_epoch_once_training_begins(folder):
+    dataset = ptf.data.parquet(folder, 64, shuffle_buffer=300)
+    source = dataset.persia_source
+    first, second = ids(dataset), ids(dataset)
+    source.seek([0, 30])
+    rest = list(dataset)  # A stage that reads ahead reads all of a short rest.
+    assert len(rest) == 2
+    source.begin()
+    assert (ids(dataset) == first[30 * 64 :]).all()
+    source.end_epoch(2)
+    source.begin()
+    assert (ids(dataset) == second).all()
+
+
+def test_batches_of_the_next_epoch_may_be_read_before_the_last_is_trained(folder):
+    dataset = ptf.data.parquet(folder, 64)
+    source = dataset.persia_source
+    source.seek([0, 29])
+    endless = iter(dataset.repeat().prefetch(8))
+    for _ in range(5):
+        next(endless)
+    assert [source.ends_after(batches) for batches in range(5)] == [
+        *[False] * 3,
+        True,
+        False,
+    ]
+    assert list(source.position_after(3)) == [1, 0, 0, 0, 0]
+    assert source.is_at_beginning
+    assert source.position_after(2).batch == 2
+
+
+def test_a_strategy_of_one_program_has_all_batches(folder):
+    for strategy in (
+        tf.distribute.get_strategy(),
+        tf.distribute.OneDeviceStrategy("CPU:0"),
+    ):
+        assert len(ptf.data.parquet(folder, 64, shard=strategy)) == 32
+
+
 def test_lists_are_ragged(tmp_path):
     lists = [[i] * (i % 4) for i in range(ROWS)]
     names = [[f"n{i}"] * (i % 3) for i in range(ROWS)]

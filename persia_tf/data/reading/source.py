@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import collections
+import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from persia_tf.data.reading.batches import Batches
 
 
+class _After(NamedTuple):
+    """The position after a batch, and whether the batch was the last of its epoch."""
+
+    position: Any
+    is_end: bool = False
+
+
 class Source:
     """Makes a dataset of batches, and knows the position after each of them.
 
     Each iteration of the dataset is an epoch, or what is left of it after `seek`. Once
-    its last batch was handed out, the next iteration begins the next epoch. An
-    iteration that was left early is begun again, so a look at the first element changes
-    nothing.
+    its last batch was handed out, the next iteration begins the next epoch, maybe while
+    batches of the last one are still to be trained. An iteration that was left early is
+    begun again, so a look at the first element changes nothing.
 
     Its methods are not thread-safe, but another thread may read the dataset.
 
@@ -27,11 +35,12 @@ class Source:
 
     def __init__(self, batches: Batches) -> None:
         self.batches = batches
-        self._next = self._last = batches.begin(0)
+        self._next = self._last = self._trained = batches.begin(0)
         # After each batch that was handed out, until `position_after` tells it.
-        self._positions: collections.deque[Any] = collections.deque()
-        self._is_whole = True
-        self._has_run_out = False
+        self._positions: collections.deque[_After] = collections.deque()
+        self._lock = threading.Lock()  # Guards `_positions`.
+        # The positions of an iteration that has ended, and may be asked for more.
+        self._run_out: Any = None
 
     @property
     def length(self) -> int | None:
@@ -44,14 +53,35 @@ class Source:
         Args:
             values: The position's values: see `Samples.position`.
         """
-        self._next = self._last = self.batches.position(values)
-        self.begin()
+        self._begin_at(self.batches.position(values))
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Makes the next iteration that of an epoch, from its beginning."""
+        self._begin_at(self.batches.begin(epoch))
+
+    @property
+    def is_at_beginning(self) -> bool:
+        """Whether the position that was told last is the beginning of an epoch."""
+        return self._last == self.batches.begin(self._last.epoch)
 
     def begin(self) -> None:
-        """Begins to count batches, before the first one is trained."""
-        self._positions = collections.deque()
-        self._is_whole = True
-        self._has_run_out = False
+        """Begins to count batches, before the first one is trained.
+
+        What was handed out since the last trained epoch was looked at only, and maybe
+        read ahead to its end: it is handed out again.
+        """
+        with self._lock:
+            self._next = self._trained
+            self._positions = collections.deque()
+
+    def end_epoch(self, batches: int) -> None:
+        """Notes that an epoch was trained, if it was.
+
+        Args:
+            batches: As for `position_after`.
+        """
+        if self.ends_after(batches):
+            self._trained = self._positions[batches - 1].position
 
     def position_after(self, batches: int) -> Any:
         """Returns the position after some batches; after the last, the next epoch's.
@@ -69,11 +99,9 @@ class Source:
                 f"{len(self._positions)}: a `JobCheckpoint` needs the dataset that "
                 "`fit` trains on, each batch of which is one step"
             )
-        is_end = self.ends_after(batches)
-        for _ in range(batches):
-            self._last = self._positions.popleft()
-        if is_end:
-            self._last = self._next
+        with self._lock:
+            for _ in range(batches):
+                self._last = self._positions.popleft().position
         return self._last
 
     def ends_after(self, batches: int) -> bool:
@@ -82,7 +110,9 @@ class Source:
         Args:
             batches: As for `position_after`.
         """
-        return self._is_whole and batches == len(self._positions)
+        with self._lock:
+            handed_out = self._positions
+            return 0 < batches <= len(handed_out) and handed_out[batches - 1].is_end
 
     def dataset(self) -> tf.data.Dataset:
         """Returns the dataset.
@@ -103,27 +133,41 @@ class Source:
         dataset.persia_source = self
         return dataset
 
+    def _begin_at(self, position: Any) -> None:
+        self._last = self._trained = position
+        self.begin()
+
     def _arrays(self) -> Iterator[tuple[Any, ...]]:
-        if self._has_run_out and self.length is not None:
-            self._has_run_out = False
-            return
         # An iteration that was left early may still hand out batches to a thread that
         # no one waits for: they count for themselves.
-        positions = self._positions if self._is_whole else collections.deque()
-        self._positions = positions
-        self._is_whole = False
-        start = self._next
+        with self._lock:
+            if self._run_out is self._positions and self.length is not None:
+                self._run_out = None
+                return
+            start = self._next
+            positions = self._positions = _whole_epochs(self._positions)
         waiting: Any = None
         for arrays, position in self.batches.read(start):
             if waiting is not None:
                 yield waiting
             waiting = arrays
-            positions.append(position)
+            with self._lock:
+                positions.append(_After(position))
         # Before the last batch: `ends_after` asks once it was trained, and no one asks
         # for more of a dataset of known cardinality.
-        if self._positions is positions:
-            self._is_whole = True
-            self._next = self.batches.begin(start.epoch + 1)
+        with self._lock:
+            if self._positions is positions:
+                self._next = self.batches.begin(start.epoch + 1)
+                if waiting is not None:
+                    positions[-1] = _After(self._next, is_end=True)
         if waiting is not None:
             yield waiting
-        self._has_run_out = True
+        self._run_out = positions
+
+
+def _whole_epochs(positions: collections.deque[_After]) -> collections.deque[_After]:
+    """Returns the positions up to the last end of an epoch."""
+    whole = collections.deque(positions)
+    while whole and not whole[-1].is_end:
+        whole.pop()
+    return whole
