@@ -98,6 +98,7 @@ class JobCheckpoint(TableCheckpoint):
         self._batch = 0  # How many batches of the epoch were trained.
         self._length = self._source.length if self._source is not None else None
         self._is_rest = False  # Whether this `fit` trains the rest of an epoch.
+        self._saving: Any = None  # The position that the running save has.
 
     def restore(self, model: Any) -> str | None:
         """Restores the newest checkpoint: call it before `fit`.
@@ -194,7 +195,8 @@ class JobCheckpoint(TableCheckpoint):
         self._has_checkpoint = True
         position = None
         if self._source is not None:
-            position = list(self._source.position_after(batches))
+            self._saving = self._source.position_after(batches)
+            position = list(self._saving)
         facts = {
             "epoch": self.epoch,
             "batch": self._batch,
@@ -202,3 +204,7 @@ class JobCheckpoint(TableCheckpoint):
             "position": position,
         }
         return captured(self.model, facts).to_bytes()
+
+    def _saved(self) -> None:
+        if self._source is not None:
+            self._source.saved(self._saving)

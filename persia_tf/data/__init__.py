@@ -1,6 +1,16 @@
-"""Input pipelines: files of samples, and lookups before the steps that need them."""
+"""Input pipelines: samples from files and Kafka, and lookups before their steps."""
 
 from persia_tf.data.prefetch import prefetch
 from persia_tf.data.readers import criteo, csv, parquet, tfrecord
+from persia_tf.data.streams import KafkaStatistics, kafka, kafka_statistics
 
-__all__ = ["criteo", "csv", "parquet", "prefetch", "tfrecord"]
+__all__ = [
+    "KafkaStatistics",
+    "criteo",
+    "csv",
+    "kafka",
+    "kafka_statistics",
+    "parquet",
+    "prefetch",
+    "tfrecord",
+]

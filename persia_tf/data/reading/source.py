@@ -6,6 +6,7 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from persia_tf.data.reading.batches import Batches
@@ -76,6 +77,10 @@ class Source:
             self._last = self._next
         return self._last
 
+    def saved(self, position: Any) -> None:
+        """Says that a checkpoint of a position is complete."""
+        self.batches.saved(position)
+
     def ends_after(self, batches: int) -> bool:
         """Returns whether an epoch ends with the last of some batches.
 
@@ -98,6 +103,8 @@ class Source:
             # TensorFlow takes what repeats for endless. A generator that has run out is
             # empty when it is repeated, which ends the iteration.
             arrays = arrays.repeat().take(self.length)
+        if self.batches.is_stream:
+            arrays = arrays.filter(_has_rows)
         dataset = arrays.map(lambda *arrays: self.batches.element(arrays))
         # `JobCheckpoint` and `ptf.data.service` find it there.
         dataset.persia_source = self
@@ -115,10 +122,17 @@ class Source:
         start = self._next
         waiting: Any = None
         for arrays, position in self.batches.read(start):
+            if position is None:
+                # An iteration can end only between two elements.
+                yield self._nothing()
+                continue
             if waiting is not None:
                 yield waiting
-            waiting = arrays
             positions.append(position)
+            if self.batches.is_endless:
+                yield arrays
+            else:
+                waiting = arrays
         # Before the last batch: `ends_after` asks once it was trained, and no one asks
         # for more of a dataset of known cardinality.
         if self._positions is positions:
@@ -127,3 +141,11 @@ class Source:
         if waiting is not None:
             yield waiting
         self._has_run_out = True
+
+    def _nothing(self) -> tuple[np.ndarray, ...]:
+        specs = self.batches.specs
+        return tuple(np.zeros(0, spec.dtype.as_numpy_dtype) for spec in specs)
+
+
+def _has_rows(*arrays: tf.Tensor) -> tf.Tensor:
+    return tf.add_n([tf.size(array) for array in arrays]) > 0
