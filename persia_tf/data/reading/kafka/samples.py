@@ -198,7 +198,7 @@ class KafkaSamples(Samples):
         stream = self._stream
         keys = self._client.partitions(consumer, stream.topics)
         own = keys[stream.shard :: stream.shards]
-        if not own:
+        if len(keys) < stream.shards:
             raise errors.InvalidArgumentError(
                 f"the topics {list(stream.topics)} have {len(keys)} partitions, which "
                 f"are too few for {stream.shards} programs: `shard` must be smaller"
