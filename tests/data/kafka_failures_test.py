@@ -15,6 +15,7 @@ pytest.importorskip("confluent_kafka")
 
 from mock_kafka import MockKafka  # noqa: E402
 
+from persia_tf.data.reading.kafka import reader  # noqa: E402
 from persia_tf.data.reading.kafka.client import KafkaClient  # noqa: E402
 
 ROWS = 1600
@@ -87,9 +88,14 @@ def start_once_missed(kafka, monkeypatch):
 
 
 @pytest.mark.parametrize("until_end", [True, False])
-def test_a_broker_that_comes_back_is_read_on(kafka, start_once_missed, until_end):
+def test_a_broker_that_comes_back_is_read_on(
+    kafka, start_once_missed, until_end, monkeypatch
+):
+    monkeypatch.setattr(reader, "_MOST_AT_ONCE", 50)
+    monkeypatch.setattr(reader, "_MOST_WAITING", 100)
+    monkeypatch.setattr(reader, "_QUIET_SECONDS", 0.2)
     fill(kafka)
-    iterator = iter(read(kafka, until_end=until_end, config=LITTLE, timeout=15))
+    iterator = iter(read(kafka, until_end=until_end, config=LITTLE))
     found = [next(iterator)]
     kafka.stop()
     found += [next(iterator) for _ in range(ROWS // 16 - 1)]

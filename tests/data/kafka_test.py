@@ -16,6 +16,8 @@ pytest.importorskip("confluent_kafka")
 
 from mock_kafka import MockKafka  # noqa: E402
 
+from persia_tf.data.reading.kafka import reader  # noqa: E402
+
 COLUMNS = {"id": "int64", "y": "float32"}
 
 
@@ -89,6 +91,16 @@ def test_partitions_are_merged_in_the_same_order_each_time(kafka):
     kafka.produce("clicks", 0, events([5]))  # After the end.
     assert ids(dataset).tolist() == expected
     assert len(ids(read(kafka, until_end=True))) == 301
+
+
+def test_a_partition_that_waits_for_others_is_paused(kafka, monkeypatch):
+    monkeypatch.setattr(reader, "_MOST_AT_ONCE", 20)
+    monkeypatch.setattr(reader, "_MOST_WAITING", 40)
+    for partition in range(3):
+        rows = range(300 * partition, 300 * (partition + 1))
+        kafka.produce("clicks", partition, events(rows), 9_000 - 1000 * partition)
+    expected = [*range(600, 900), *range(300, 600), *range(300)]
+    assert ids(read(kafka, until_end=True)).tolist() == expected
 
 
 def test_an_empty_topic_ends_at_once(kafka):

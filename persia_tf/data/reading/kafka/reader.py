@@ -19,6 +19,8 @@ Key = tuple[str, int]
 _MOST_AT_ONCE = 10_000
 # Of a partition that waits for others, this many events are kept.
 _MOST_WAITING = 2 * _MOST_AT_ONCE
+# How long a partition may have no events before its broker is asked.
+_QUIET_SECONDS = 5.0
 _PROBE_SECONDS = 1.0
 _LOG_SECONDS = 10
 
@@ -243,7 +245,7 @@ class _Silence:
 
     def __init__(self, client: KafkaClient, keys: Sequence[Key]) -> None:
         self._client = client
-        self._pause = min(client.timeout / 3, 5.0)
+        self._pause = min(client.timeout / 3, _QUIET_SECONDS)
         self._heard = dict.fromkeys(keys, time.monotonic())
         self._failed: dict[Key, float] = {}
         self._next = time.monotonic() + self._pause
