@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 
-USERS = 10_000
-ITEMS = 2_000
+USERS = 1_000
+ITEMS = 200
 # Users and items from here on are those of `freshness.py`.
 FIRST_PROBE = 10**12
 COLUMNS = {"user": "int64", "item": "int64", "clicked": "float32"}

@@ -84,9 +84,7 @@ def mock_brokers() -> Iterator[str]:
     cluster: Any = confluent_kafka.Producer(settings)
     found = cluster.list_topics(timeout=30).brokers.values()
     brokers = ",".join(f"{each.host}:{each.port}" for each in found)
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": brokers, "allow.auto.create.topics": True}
-    )
+    producer = confluent_kafka.Producer({"bootstrap.servers": brokers, "log_level": 2})
     producer.list_topics(_TOPIC, timeout=30)  # This creates it.
     yield brokers
     del cluster

@@ -65,7 +65,7 @@ def train(options: argparse.Namespace) -> None:
         if not version.exists():
             ptf.serving.export(online, version)
     online.fit(
-        ptf.data.prefetch(clicks, online, staleness=1),
+        ptf.data.prefetch(clicks, online, staleness=0),
         steps_per_epoch=200,
         epochs=options.epochs,
         initial_epoch=job.epoch,
