@@ -1,4 +1,4 @@
-"""The whole example: a click changes a served prediction, and nothing is left running."""
+"""The whole example: a click changes a served prediction, and all processes end."""
 
 import json
 import os
@@ -45,5 +45,5 @@ def test_a_click_changes_a_prediction(tmp_path):
     assert list(figures) == ["p50_ms", "p99_ms", "events_per_second", "probes"]
     assert 0 < figures["p50_ms"] <= figures["p99_ms"]
     assert figures["events_per_second"] > 0 and figures["probes"] == 20
-    assert list(tmp_path.iterdir()) == []
+    assert not [each for each in tmp_path.iterdir() if each.is_dir()]
     assert processes_with(str(tmp_path)) == []
