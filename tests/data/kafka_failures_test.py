@@ -117,6 +117,24 @@ def test_a_broker_that_stays_away_is_named(kafka):
             next(iterator)
 
 
+def test_partitions_without_events_are_no_failure(kafka, monkeypatch):
+    dataset = read(kafka, max_wait=0.01)
+    client = dataset.persia_source.batches.samples._client
+    client.timeout = 0.1  # For reading only: it is quiet for much longer.
+    answers = []
+    ask = client.range
+
+    def answered(*arguments):
+        answers.append(ask(*arguments))
+        if len(answers) == 20:
+            kafka.produce("clicks", 1, [b'{"id": 7}'])
+        return answers[-1]
+
+    monkeypatch.setattr(client, "range", answered)
+    assert ids([next(iter(dataset))]) == [7]
+    assert len(answers) >= 20
+
+
 def test_a_broker_that_is_not_there_is_named():
     with MockKafka({}) as kafka:
         kafka.stop()
