@@ -12,10 +12,11 @@ from absl import logging
 
 from persia_tf import errors
 from persia_tf.data.reading.kafka.client import KafkaClient
-from persia_tf.data.reading.kafka.position import Place
+from persia_tf.data.reading.kafka.position import ENDLESS, Place
 
 Key = tuple[str, int]
 
+_NEVER = 1 << 63
 _MOST_AT_ONCE = 10_000
 # Of a partition that waits for others, this many events are kept.
 _MOST_WAITING = 2 * _MOST_AT_ONCE
@@ -50,11 +51,16 @@ class KafkaReader:
         self._skips_removed = skips_removed
         self._tell_removed = tell_removed
         self._left = {place.key: place for place in places if not place.is_end}
+        self._next = {key: place.offset for key, place in self._left.items()}
+        self._ends = {
+            key: _NEVER if place.end == ENDLESS else place.end
+            for key, place in self._left.items()
+        }
         self._merge = Merge(self._left) if self._has_ends(places) else None
         self._paused: set[Key] = set()
         self._silence = _Silence(client, list(self._left))
         self._consumer = client.consumer()
-        self._consumer.assign([_start(client, each) for each in self._left.values()])
+        self._consumer.assign([client.at(*key, at) for key, at in self._next.items()])
 
     @property
     def is_done(self) -> bool:
@@ -91,26 +97,26 @@ class KafkaReader:
     def _consume(self, most: int, seconds: float) -> list[Any]:
         if not self._left:
             return []
-        taken = []
+        taken, heard = [], set()
         for message in self._consumer.consume(most, seconds):
             key = message.topic(), message.partition()
             if message.error() is not None:
                 self._handle(message, key)
-            elif self._is_next(message.offset(), key):
+                continue
+            offset = message.offset()
+            if offset < self._next.get(key, _NEVER):
+                continue  # It was taken already, or its partition has ended.
+            heard.add(key)
+            self._next[key] = offset + 1
+            end = self._ends[key]
+            if offset < end:
                 taken.append(message)
+            if offset + 1 >= end:
+                self._end(key)
+        for key in heard & self._left.keys():
+            self._silence.heard(key)
         self._silence.check(self._consumer)
         return taken
-
-    def _is_next(self, offset: int, key: Key) -> bool:
-        place = self._left.get(key)
-        if place is None or offset < place.offset:
-            return False
-        self._silence.heard(key)
-        is_within = not place._replace(offset=offset).is_end
-        self._left[key] = place._replace(offset=offset + 1)
-        if self._left[key].is_end:
-            self._end(key)
-        return is_within
 
     def _handle(self, message: Any, key: Key) -> None:
         """Raises the error of a message, unless reading goes on."""
@@ -120,11 +126,11 @@ class KafkaReader:
             return  # The client tries again, and probes find out if it tries too long.
         if key not in self._left:
             return
-        place = self._left[key]
+        place = self._left[key]._replace(offset=self._next[key])
         if error.code() == error._PARTITION_EOF:
             self._silence.heard(key)
             # The last offsets may be those of marks of transactions.
-            if place._replace(offset=message.offset()).is_end:
+            if message.offset() >= self._ends[key]:
                 self._end(key)
         elif error.code() in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):
             self._go_on_after_removed(place)
@@ -153,16 +159,15 @@ class KafkaReader:
             *(what, first - place.offset, first),
         )
         self._tell_removed(first - place.offset)
-        self._left[place.key] = place._replace(offset=first)
+        self._next[place.key] = first
         self._consumer.incremental_unassign([self._client.at(*place.key)])
-        if self._left[place.key].is_end:
+        if first >= self._ends[place.key]:
             self._end(place.key, is_assigned=False)
         else:
-            start = _start(self._client, self._left[place.key])
-            self._consumer.incremental_assign([start])
+            self._consumer.incremental_assign([self._client.at(*place.key, first)])
 
     def _end(self, key: Key, is_assigned: bool = True) -> None:
-        del self._left[key]
+        del self._left[key], self._next[key]
         self._silence.forget(key)
         self._paused.discard(key)
         if is_assigned:
@@ -184,7 +189,7 @@ class KafkaReader:
 
     @staticmethod
     def _has_ends(places: Sequence[Place]) -> bool:
-        return any(place.end >= 0 for place in places)
+        return any(place.end != ENDLESS for place in places)
 
 
 class Merge:
@@ -291,7 +296,3 @@ class _Silence:
             ) from error
         self.heard(key)
         return True
-
-
-def _start(client: KafkaClient, place: Place) -> Any:
-    return client.at(place.topic, place.partition, place.offset)

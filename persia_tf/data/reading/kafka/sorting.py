@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from absl import logging
 
 from persia_tf.data.reading.kafka.bad_events import LATE, MALFORMED, BadEvent
 from persia_tf.data.reading.kafka.json_events import JsonEvents
-from persia_tf.data.reading.kafka.position import Place
+from persia_tf.data.reading.kafka.position import NO_TIME, Place
 
 _LOG_SECONDS = 10
 
@@ -86,19 +87,24 @@ class Sorting:
         self, messages: Sequence[Any]
     ) -> tuple[list[Any], list[BadEvent]]:
         in_time, late = [], []
+        most = math.inf if self._late_ms is None else self._late_ms
+        following: dict[tuple[str, int], int] = {}
+        newest = {key: place.newest for key, place in self._places.items()}
         for message in messages:
             key = message.topic(), message.partition()
-            place = self._places[key]
+            following[key] = message.offset() + 1
             timestamp = _timestamp(message)
-            behind = place.newest - timestamp
-            self._places[key] = place._replace(
-                offset=message.offset() + 1, newest=max(place.newest, timestamp)
-            )
-            if self._late_ms is not None and 0 <= self._late_ms < behind:
+            behind = newest[key] - timestamp
+            if behind < 0:
+                newest[key] = timestamp
+            if behind > most and timestamp != NO_TIME:
                 text = f"is {behind / 1000:g} s older than the newest event before it"
                 late.append(_bad_event(message, LATE, text))
             else:
                 in_time.append(message)
+        for key, offset in following.items():
+            place = self._places[key]
+            self._places[key] = place._replace(offset=offset, newest=newest[key])
         return in_time, late
 
     def _count(self, **counts: int) -> None:
@@ -120,7 +126,7 @@ class Sorting:
 
 def _timestamp(message: Any) -> int:
     kind, milliseconds = message.timestamp()
-    return milliseconds if kind else -1  # 0: the event has none.
+    return milliseconds if kind else NO_TIME
 
 
 def _bad_event(message: Any, reason: str, text: str) -> BadEvent:
