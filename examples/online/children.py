@@ -54,6 +54,7 @@ def running(
     process = subprocess.Popen(
         [sys.executable, str(_FOLDER / program), "--end_with_input", *options],
         stdin=subprocess.PIPE,
+        stdout=sys.stderr,  # The result has standard output for itself.
         env={**os.environ, **environment},
     )
     try:
