@@ -97,6 +97,7 @@ class JobCheckpoint(TableCheckpoint):
         self._restored: JobState | None = None
         self._has_checkpoint = False
         self._is_rest = False  # Whether this `fit` trains the rest of an epoch.
+        self._saving: Any = None  # The position that the running save has.
 
     @property
     def epoch(self) -> int:
@@ -207,6 +208,7 @@ class JobCheckpoint(TableCheckpoint):
     def _extra(self, batches: int) -> bytes:
         del batches
         contents, self._contents = self._contents, b""
+        self._saving = self._place.position
         return contents
 
     def _end_saving(self) -> None:
@@ -216,3 +218,7 @@ class JobCheckpoint(TableCheckpoint):
         """Waits until the updates of this worker are applied."""
         cluster = self._cluster if self._cluster is not None else current_cluster()
         cluster.flush()
+
+    def _saved(self) -> None:
+        if self._place.source is not None:
+            self._place.source.saved(self._saving)

@@ -18,6 +18,7 @@ class PlaceInData:
         epoch: The epoch that the job is in.
         batch: How many batches of the epoch were trained.
         length: How many batches an epoch has; None if it is not known yet.
+        position: The position in the data that `facts` told last.
 
     Raises:
         TypeError: if `data` is not the dataset of a reader.
@@ -33,6 +34,7 @@ class PlaceInData:
             )
         self.epoch = 0
         self.batch = 0
+        self.position: Any = None
         self.length = self.source.length if self.source is not None else None
 
     def end_epoch(self, epoch: int, batches: int) -> None:
@@ -55,7 +57,8 @@ class PlaceInData:
         """
         position, is_beginning = None, not self.batch
         if self.source is not None:
-            position = list(self.source.position_after(batches))
+            self.position = self.source.position_after(batches)
+            position = list(self.position)
             is_beginning = is_beginning and self.source.is_at_beginning
         return {
             "epoch": self.epoch,

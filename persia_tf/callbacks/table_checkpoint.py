@@ -165,6 +165,8 @@ class TableCheckpoint(keras.callbacks.Callback):
         self._last_batch = batch
         if self._is_due():
             self._save()
+        elif self._running is not None and self._running.done():
+            self._join()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         if self._save_freq == "epoch":
@@ -193,6 +195,9 @@ class TableCheckpoint(keras.callbacks.Callback):
         """
         del batches
         return b""
+
+    def _saved(self) -> None:
+        """Is called once a save is complete, before the next one begins."""
 
     def _save(self) -> None:
         batches, self._batches = self._batches, 0
@@ -228,3 +233,4 @@ class TableCheckpoint(keras.callbacks.Callback):
         self._chain = self._chain + 1 if running.is_incremental else 1
         if self._weights is not None and running.kept is not None:
             self._weights.keep(running.kept)
+        self._saved()

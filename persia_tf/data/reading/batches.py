@@ -24,6 +24,20 @@ class Batches(abc.ABC):
         """How many batches an epoch has; None if only reading all of it tells."""
 
     @property
+    def is_stream(self) -> bool:
+        """Whether there are pauses, in which `read` yields a pair of Nones."""
+        return False
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether an epoch has no last batch."""
+        return False
+
+    def saved(self, position: Any) -> None:
+        """Says that a checkpoint of a position is complete."""
+        del position
+
+    @property
     @abc.abstractmethod
     def specs(self) -> tuple[tf.TensorSpec, ...]:
         """The specs of a batch's arrays."""
@@ -70,6 +84,20 @@ class SampleBatches(Batches):
         return self.samples.length
 
     @property
+    def is_stream(self) -> bool:
+        """Whether there are pauses, in which `read` yields a pair of Nones."""
+        return self.samples.is_stream
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether an epoch has no last batch."""
+        return self.samples.is_endless
+
+    def saved(self, position: Any) -> None:
+        """Says that a checkpoint of a position is complete."""
+        self.samples.saved(position)
+
+    @property
     def specs(self) -> tuple[tf.TensorSpec, ...]:
         """The specs of a batch's arrays."""
         return self._columns.specs()
@@ -85,7 +113,8 @@ class SampleBatches(Batches):
     def read(self, start: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
         """Yields the batches of an epoch from a position on."""
         for table, position in self.samples.tables(start):
-            yield self._columns.arrays(table), position
+            arrays = None if table is None else self._columns.arrays(table)
+            yield arrays, position
 
     def element(self, tensors: Sequence[tf.Tensor]) -> Any:
         """Returns the dataset's element of a batch."""

@@ -18,6 +18,23 @@ class Samples(abc.ABC):
     def length(self) -> int | None:
         """How many batches an epoch has; None if only reading all of it tells."""
 
+    @property
+    def is_stream(self) -> bool:
+        """Whether there are pauses, in which `tables` yields a pair of Nones."""
+        return False
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether an epoch has no last batch."""
+        return False
+
+    def saved(self, position: Any) -> None:
+        """Says that a checkpoint of a position is complete.
+
+        Nothing before the position will be read again.
+        """
+        del position
+
     @abc.abstractmethod
     def begin(self, epoch: int) -> Any:
         """Returns the position before the first batch of an epoch."""

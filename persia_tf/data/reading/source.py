@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from persia_tf.data.reading.batches import Batches
@@ -104,6 +105,10 @@ class Source:
                 self._last = self._positions.popleft().position
         return self._last
 
+    def saved(self, position: Any) -> None:
+        """Says that a checkpoint of a position is complete."""
+        self.batches.saved(position)
+
     def ends_after(self, batches: int) -> bool:
         """Returns whether an epoch ends with the last of some batches.
 
@@ -128,6 +133,8 @@ class Source:
             # TensorFlow takes what repeats for endless. A generator that has run out is
             # empty when it is repeated, which ends the iteration.
             arrays = arrays.repeat().take(self.length)
+        if self.batches.is_stream:
+            arrays = arrays.filter(_has_rows)
         dataset = arrays.map(lambda *arrays: self.batches.element(arrays))
         # `JobCheckpoint` and `ptf.data.service` find it there.
         dataset.persia_source = self
@@ -148,11 +155,18 @@ class Source:
             positions = self._positions = _whole_epochs(self._positions)
         waiting: Any = None
         for arrays, position in self.batches.read(start):
+            if position is None:
+                # An iteration can end only between two elements.
+                yield self._nothing()
+                continue
             if waiting is not None:
                 yield waiting
-            waiting = arrays
             with self._lock:
                 positions.append(_After(position))
+            if self.batches.is_endless:
+                yield arrays
+            else:
+                waiting = arrays
         # Before the last batch: `ends_after` asks once it was trained, and no one asks
         # for more of a dataset of known cardinality.
         with self._lock:
@@ -164,6 +178,10 @@ class Source:
             yield waiting
         self._run_out = positions
 
+    def _nothing(self) -> tuple[np.ndarray, ...]:
+        specs = self.batches.specs
+        return tuple(np.zeros(0, spec.dtype.as_numpy_dtype) for spec in specs)
+
 
 def _whole_epochs(positions: collections.deque[_After]) -> collections.deque[_After]:
     """Returns the positions up to the last end of an epoch."""
@@ -171,3 +189,7 @@ def _whole_epochs(positions: collections.deque[_After]) -> collections.deque[_Af
     while whole and not whole[-1].is_end:
         whole.pop()
     return whole
+
+
+def _has_rows(*arrays: tf.Tensor) -> tf.Tensor:
+    return tf.add_n([tf.size(array) for array in arrays]) > 0

@@ -1,0 +1,1 @@
+"""A model that is trained on clicks as they happen, and served meanwhile."""

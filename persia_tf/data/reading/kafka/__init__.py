@@ -1,0 +1,1 @@
+"""Reads events from Kafka, from any position on."""
