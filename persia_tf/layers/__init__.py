@@ -6,6 +6,7 @@ from persia_tf.layers.casting_embedding import CastingPersiaEmbedding
 from persia_tf.layers.joined_copy import JoinedCopy
 from persia_tf.layers.persia_embedding import PersiaEmbedding
 from persia_tf.layers.persia_embeddings import PersiaEmbeddings
+from persia_tf.layers.sampling_probability import SamplingProbability
 
 # `ptf.parallel.Towers`, which Keras needs to load a model too.
 from persia_tf.layers.towers import Towers as Towers
@@ -20,4 +21,5 @@ __all__ = [
     "JoinedCopy",
     "PersiaEmbedding",
     "PersiaEmbeddings",
+    "SamplingProbability",
 ]
