@@ -20,6 +20,9 @@
 //   PersiaRemoteLookup_of_persia_ops_so(ids, live; table, dim, cluster, ...)
 //       -> rows               looks up rows of a table on shards, in an
 //                             exported graph: see remote_lookup_op.cc
+//   PersiaColumns(message; formats, dtypes)
+//       -> columns            makes tensors of a record batch of Arrow: see
+//                             columns_op.cc
 //
 // The ids' tensor is flattened. With combiner "none", there is one row per id,
 // and `splits` must be empty. With another combiner, there is one row per bag:
@@ -57,6 +60,7 @@ void RegisterRowsOp();
 void RegisterStageOp();
 void RegisterCommitOp();
 void RegisterRemoteLookupOp();
+void RegisterColumnsOp();
 
 // Registers `op`, with unknown output shapes. TensorFlow does not fold, merge
 // or drop a stateful op, and runs it in program order with a function's other
