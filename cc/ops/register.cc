@@ -28,6 +28,7 @@ const bool registered = [] {
   RegisterStageOp();
   RegisterCommitOp();
   RegisterRemoteLookupOp();
+  RegisterTakeMessageOp();
   RegisterColumnsOp();
   return true;
 }();

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from persia_tf.data.reading.handing import PLACE_SPEC, MessageBox, take
 from persia_tf.data.reading.samples import Samples
 from persia_tf.data.reading.tensors import Columns
 
@@ -72,7 +73,7 @@ class SampleBatches(Batches):
     @property
     def specs(self) -> tuple[tf.TensorSpec, ...]:
         """The specs of a batch's arrays."""
-        return self._columns.specs()
+        return (PLACE_SPEC,)
 
     def begin(self, epoch: int) -> Any:
         """Returns the position before the first batch of an epoch."""
@@ -84,9 +85,18 @@ class SampleBatches(Batches):
 
     def read(self, start: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
         """Yields the batches of an epoch from a position on."""
-        for table, position in self.samples.tables(start):
-            yield self._columns.arrays(table), position
+        box = MessageBox()
+        is_left = True
+        try:
+            for table, position in self.samples.tables(start):
+                yield (box.put(self._columns.message(table)),), position
+            is_left = False
+        finally:
+            # After the end, an op may still have to take the last message.
+            if is_left:
+                box.close()
 
     def element(self, tensors: Sequence[tf.Tensor]) -> Any:
         """Returns the dataset's element of a batch."""
-        return self._finished(self._columns.named(tensors))
+        [place] = tensors
+        return self._finished(self._columns.named([take(place)]))

@@ -35,9 +35,9 @@ _TYPES = {
 class Columns:
     """The tensors of a batch's columns.
 
-    A batch comes as one array: its message, as Arrow writes it for other programs, of
-    which an op makes tensors. To hand TensorFlow an array costs much more than to copy
-    it, and to make strings of Python is slower still.
+    A batch comes as one array: the bytes of its message, as Arrow writes it for other
+    programs, of which an op makes tensors. To hand TensorFlow each column costs much
+    more, and strings of Python are slower still.
 
     Args:
         schema: The columns, as a `pyarrow.Schema`.
@@ -54,9 +54,13 @@ class Columns:
 
     def arrays(self, table: Any) -> tuple[np.ndarray, ...]:
         """Returns the arrays of a table that has no nulls."""
+        return (np.frombuffer(self.message(table), np.uint8),)
+
+    def message(self, table: Any) -> Any:
+        """Returns the one array of a table, as a `pyarrow.Buffer`."""
         # One batch, since each column has one chunk; but none of no rows.
         [batch] = table.combine_chunks().to_batches() or [self._empty]
-        return (np.frombuffer(batch.serialize(), np.uint8),)
+        return batch.serialize()
 
     def named(self, arrays: Sequence[tf.Tensor]) -> Mapping[str, Any]:
         """Returns the columns by name: tensors, or ragged ones of lists."""
