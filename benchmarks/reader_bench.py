@@ -93,7 +93,17 @@ def _reader(path: str, way: str, batch_size: int) -> Any:
     dataset = ptf.data.parquet(
         path, batch_size, shuffle_buffer=_SHUFFLE * (way == "shuffled")
     ).prefetch(2)
-    return lambda: (len(batch["label"]) for batch in dataset)
+    return lambda: [_count(dataset)]
+
+
+def _count(dataset: Any) -> int:
+    """Returns the rows of a dataset, whose batches stay in a graph, as in `fit`."""
+    import tensorflow as tf
+
+    def add(rows: Any, batch: Any) -> Any:
+        return rows + tf.size(batch["label"], tf.int64)
+
+    return int(dataset.reduce(tf.zeros([], tf.int64), add))
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:
