@@ -22,6 +22,13 @@ PERSIA_EXPORT int persia_messages_put(int64_t box, void* array,
 /* Frees the messages that are left in a box. */
 PERSIA_EXPORT void persia_messages_close(int64_t box);
 
+/* Moves the contents of the records in `bytes`, which are a part of a file that
+ * TensorFlow wrote, to its front. Sets `count` to the number of records, and
+ * `offsets`, which must have room for size / 16 + 1 numbers, to where each
+ * begins and the last one ends. Fails if a record is damaged. */
+PERSIA_EXPORT int persia_records_unpack(uint8_t* bytes, uint64_t size,
+                                        int64_t* offsets, uint64_t* count);
+
 #ifdef __cplusplus
 }
 #endif

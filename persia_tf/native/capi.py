@@ -478,6 +478,9 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_messages_put": (
         *(ctypes.c_int64, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
     ),
+    "persia_records_unpack": (
+        *(ctypes.c_void_p, _COUNT, _IDS, ctypes.POINTER(_COUNT)),
+    ),
     "persia_body_scan": (ctypes.c_void_p, _COUNT, ctypes.POINTER(BodyHandle)),
     "persia_body_get_column": (BodyHandle, _INT, ctypes.POINTER(BodyColumn)),
     "persia_body_read": (BodyHandle, ctypes.POINTER(BodyOutput), _INT),
