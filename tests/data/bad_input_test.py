@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf import errors
-from persia_tf.data.reading import tfrecord_files
+from persia_tf.data.reading import csv_files, tfrecord_files
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -111,6 +111,17 @@ def test_text_files_lack_columns_or_have_wrong_values(tmp_path):
     (tmp_path / "b.csv").write_text("id,price\n3,2.5\n4,\n")
     with pytest.raises(FAILURE, match="b.csv', line 3: column 'price' has no value"):
         list(ptf.data.csv(tmp_path, 64))
+
+
+def test_a_line_that_is_longer_than_a_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "_BLOCK_BYTES", 64)
+    names = [str(i) * (200 if i == 500 else 1) for i in range(ROWS)]
+    lines = "".join(f"{i},{name}\n" for i, name in enumerate(names))
+    (tmp_path / "a.csv").write_text("id,name\n" + lines)
+    batches = list(ptf.data.csv(tmp_path / "a.csv", 64))
+    assert ids(batches).tolist() == list(range(ROWS))
+    found = np.concatenate([batch["name"].numpy() for batch in batches])
+    assert [name.decode() for name in found] == names
 
 
 FEATURES = {"id": tf.io.FixedLenFeature([], tf.int64)}
