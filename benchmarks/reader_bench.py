@@ -1,7 +1,8 @@
-"""How fast `ptf.data.parquet` reads, beside a plain scan by pyarrow.
+"""How fast `ptf.data` reads, beside a plain scan by pyarrow.
 
     PERSIA_TF_DATA=... python benchmarks/reader_bench.py
     PERSIA_TF_DATA=... python benchmarks/reader_bench.py --gib 1 --batch-size 8192
+    PERSIA_TF_DATA=... python benchmarks/reader_bench.py --gib 1 --text
 
 A file has the rows of the Criteo sample again and again: a label, 13 counts and 26 ids.
 Each way reads it once per turn, in a process of its own, on all cores:
@@ -10,6 +11,12 @@ Each way reads it once per turn, in a process of its own, on all cores:
     plain_rows  the same, a row group at a time: what a reader that shuffles must do
     ordered     `ptf.data.parquet` with no `shuffle_buffer`
     shuffled    the same with a `shuffle_buffer` of a million rows
+
+The batches of `ptf.data` stay in a graph, as they do in `fit`. With --text, the file is
+Criteo's own text, and the ways are:
+
+    plain       `pyarrow.csv.open_csv`, whose batches are dropped
+    ordered, shuffled   `ptf.data.criteo`
 
     rows_per_second   the median over the turns
     of_plain          the median ratio to `plain` in the same turn
@@ -35,10 +42,28 @@ from typing import Any
 _GROUP = 1 << 16
 _SHUFFLE = 1_000_000
 _WAYS = ("plain", "plain_rows", "ordered", "shuffled")
+_TEXT_WAYS = ("plain", "ordered", "shuffled")
+_TEXT = ".txt"
 
 
 def write(path: Path, size: int) -> int:
     """Writes a file of at least some bytes; returns its rows."""
+    return _write_text(path, size) if path.suffix == _TEXT else _write(path, size)
+
+
+def _write_text(path: Path, size: int) -> int:
+    from accuracy_data import directory_of
+
+    directory = directory_of("criteo", os.environ.get("PERSIA_TF_DATA"))
+    text = (Path(directory) / "train.txt").read_bytes()
+    copies = -(-size // len(text))
+    with path.open("wb") as file:
+        for _ in range(copies):
+            file.write(text)
+    return copies * text.count(b"\n")
+
+
+def _write(path: Path, size: int) -> int:
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -82,6 +107,8 @@ def _reader(path: str, way: str, batch_size: int) -> Any:
     """Returns a function that yields the number of rows of each batch."""
     import pyarrow.parquet as pq
 
+    if way == "plain" and path.endswith(_TEXT):
+        return lambda: map(len, _open_text(path))
     if way == "plain":
         return lambda: map(len, pq.ParquetFile(path).iter_batches(batch_size))
     if way == "plain_rows":
@@ -90,21 +117,46 @@ def _reader(path: str, way: str, batch_size: int) -> Any:
         return lambda: (len(file.read_row_group(group)) for group in groups)
     import persia_tf as ptf
 
-    dataset = ptf.data.parquet(
-        path, batch_size, shuffle_buffer=_SHUFFLE * (way == "shuffled")
-    ).prefetch(2)
-    return lambda: (len(batch["label"]) for batch in dataset)
+    reader = ptf.data.criteo if path.endswith(_TEXT) else ptf.data.parquet
+    dataset = reader(path, batch_size, shuffle_buffer=_SHUFFLE * (way == "shuffled"))
+    return lambda: [_count(dataset.prefetch(2))]
+
+
+def _open_text(path: str) -> Any:
+    """Returns the batches of a file, with the columns' types as in `criteo`."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    names = ["label", *(f"I{i}" for i in range(1, 14)), *(f"C{i}" for i in range(26))]
+    kinds = [pa.float32(), *[pa.int64()] * 13, *[pa.string()] * 26]
+    return pa.csv.open_csv(
+        path,
+        pa.csv.ReadOptions(column_names=names),
+        pa.csv.ParseOptions(delimiter="\t"),
+        pa.csv.ConvertOptions(column_types=dict(zip(names, kinds))),
+    )
+
+
+def _count(dataset: Any) -> int:
+    """Returns the rows of a dataset, whose batches stay in a graph, as in `fit`."""
+    import tensorflow as tf
+
+    def add(rows: Any, *batch: Any) -> Any:
+        return rows + tf.size(tf.nest.flatten(batch)[0], tf.int64)
+
+    return int(dataset.reduce(tf.zeros([], tf.int64), add))
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:
     """Writes a file, and reads it in all ways in each turn."""
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        path = Path(folder) / "criteo.parquet"
+        path = Path(folder) / ("criteo" + (_TEXT if arguments.text else ".parquet"))
+        ways = _TEXT_WAYS if arguments.text else _WAYS
         rows = write(path, int(arguments.gib * (1 << 30)))
         size = path.stat().st_size
-        runs: dict[str, list[dict[str, float]]] = {way: [] for way in _WAYS}
+        runs: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
         for _ in range(arguments.turns):
-            for way in _WAYS:
+            for way in ways:
                 runs[way].append(_in_process(path, way, arguments.batch_size))
     assert all(run["rows"] == rows for turn in runs.values() for run in turn)
     plain = [run["seconds"] for run in runs["plain"]]
@@ -140,6 +192,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--batch-size", type=int, default=4096, help="rows of a batch (%(default)s)")
     add("--turns", type=int, default=3, help="readings of each way (%(default)s)")
     add("--folder", help="where the file is written (the temporary folder)")
+    add("--text", action="store_true", help="read Criteo's text, not Parquet")
     add("--read", nargs=2, metavar=("FILE", "WAY"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.quick:
@@ -153,7 +206,7 @@ def main() -> None:
         print(json.dumps(read(*arguments.read, arguments.batch_size)))
         return
     figures = compare(arguments)
-    for way in _WAYS:
+    for way in _TEXT_WAYS if arguments.text else _WAYS:
         of_way = figures[way]
         print(
             f"{way:11} {of_way['rows_per_second'] / 1e6:6.2f} million rows per second, "

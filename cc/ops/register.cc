@@ -28,6 +28,8 @@ const bool registered = [] {
   RegisterStageOp();
   RegisterCommitOp();
   RegisterRemoteLookupOp();
+  RegisterTakeMessageOp();
+  RegisterColumnsOp();
   return true;
 }();
 

@@ -13,7 +13,7 @@ from persia_tf.data.reading.csv_files import CsvFiles
 from persia_tf.data.reading.file_samples import FileSamples, Order
 from persia_tf.data.reading.found_files import find_files
 from persia_tf.data.reading.parquet_files import ParquetFiles
-from persia_tf.data.reading.parts import Format
+from persia_tf.data.reading.parts import Format, parts_of
 from persia_tf.data.reading.source import Source
 from persia_tf.data.reading.tensors import Columns
 from persia_tf.data.reading.tfrecord_files import TFRecordFiles
@@ -237,10 +237,12 @@ def tfrecord(
     drop_remainder: bool = False,
     shard: tuple[int, int] | tf.distribute.Strategy | None = None,
 ) -> tf.data.Dataset:
-    """Reads files of `tf.train.Example`s, a file at a time.
+    """Reads files of `tf.train.Example`s, 64 MiB at a time.
 
-    The order of the samples is that of `ptf.data.parquet`, with files for row groups.
-    Up to three files are in memory at a time, so make files of some 100 MB.
+    The order of the samples is that of `ptf.data.parquet`, with ranges of 64 MiB for
+    row groups. Where the ranges of a larger file begin is found by reading it once
+    when the dataset is made. A compressed file is read whole, so make compressed files
+    of some 100 MB.
 
     Example:
 
@@ -298,8 +300,7 @@ def _dataset(
             f"`label` must be the name of a column: one of {names}. "
             f"Received: label={label!r}"
         )
-    parts = [part for file in files for part in reader.parts(file)]
-    samples = FileSamples(reader, parts, order)
+    samples = FileSamples(reader, parts_of(reader, files), order)
 
     def finished(columns: Mapping[str, Any]) -> Any:
         if features is not None:

@@ -47,3 +47,10 @@ def find(url: str) -> Any:
         ) from error
     except ValueError as error:
         raise errors.InvalidArgumentError(f"cannot reach {url}: {error}") from error
+
+
+def path_at(url: str) -> str:
+    """Returns what a URL's file system calls the file; see `find`."""
+    import fsspec
+
+    return fsspec.core.strip_protocol(url)

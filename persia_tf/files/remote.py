@@ -131,7 +131,7 @@ class RemoteFiles:
 
         def call() -> _Value:
             system.invalidate_cache()  # Other programs may have changed the files.
-            return use(system, system._strip_protocol(url))
+            return use(system, libraries.path_at(url))
 
         return self.within_time(call)
 

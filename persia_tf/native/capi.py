@@ -1,10 +1,10 @@
 """Bridge to the native core: libpersia.so through ctypes.
 
 `library()` returns the library with every function of `cc/capi/persia.h`,
-`persia_remote.h`, `persia_requests.h` and `persia_stats.h` declared. A function that
-returns a status raises one of `persia_tf.errors` on failure; text arguments must be
-encoded with `utf8()`. ctypes releases the GIL during each call, so other threads run
-meanwhile.
+`persia_messages.h`, `persia_remote.h`, `persia_requests.h` and `persia_stats.h`
+declared. A function that returns a status raises one of `persia_tf.errors` on failure;
+text arguments must be encoded with `utf8()`. ctypes releases the GIL during each call,
+so other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -475,6 +475,12 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_remote_refresh": (RemoteHandle, _TEXT, _INT, _IDS, _COUNT, _FLOATS),
     "persia_remote_erase": (RemoteHandle, _TEXT, _IDS, _COUNT),
     "persia_remote_close": (_COUNT,),
+    "persia_messages_put": (
+        *(ctypes.c_int64, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+    ),
+    "persia_records_unpack": (
+        *(ctypes.c_void_p, _COUNT, _IDS, ctypes.POINTER(_COUNT)),
+    ),
     "persia_body_scan": (ctypes.c_void_p, _COUNT, ctypes.POINTER(BodyHandle)),
     "persia_body_get_column": (BodyHandle, _INT, ctypes.POINTER(BodyColumn)),
     "persia_body_read": (BodyHandle, ctypes.POINTER(BodyOutput), _INT),
@@ -499,6 +505,8 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_events_close": (None, (EventsHandle,)),
     "persia_events_free": (None, (EventsHandle,)),
     "persia_server_free": (None, (ServerHandle,)),
+    "persia_messages_open": (ctypes.c_int64, ()),
+    "persia_messages_close": (None, (ctypes.c_int64,)),
     "persia_body_get": (None, (BodyHandle, ctypes.POINTER(BodyView))),
     "persia_body_free": (None, (BodyHandle,)),
     "persia_page_get": (None, (PageHandle, ctypes.POINTER(PageView))),

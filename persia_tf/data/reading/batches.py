@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from persia_tf.data.reading.handing import NO_PLACE, PLACE_SPEC, MessageBox, take
 from persia_tf.data.reading.samples import Samples
 from persia_tf.data.reading.tensors import Columns
 
@@ -32,6 +33,15 @@ class Batches(abc.ABC):
     def is_endless(self) -> bool:
         """Whether an epoch has no last batch."""
         return False
+
+    def pause(self) -> tuple[Any, ...]:
+        """Returns the arrays that stand for a pause of a stream."""
+        raise NotImplementedError
+
+    def is_batch(self, *tensors: tf.Tensor) -> tf.Tensor:
+        """Returns whether tensors are those of a batch, and not of a pause."""
+        del tensors
+        return tf.constant(True)
 
     def saved(self, position: Any) -> None:
         """Says that a checkpoint of a position is complete."""
@@ -75,8 +85,8 @@ class SampleBatches(Batches):
         finished: Callable[[Mapping[str, Any]], Any],
     ) -> None:
         self.samples = samples
-        self._columns = columns
-        self._finished = finished
+        self.columns = columns
+        self.finished = finished
 
     @property
     def length(self) -> int | None:
@@ -93,6 +103,14 @@ class SampleBatches(Batches):
         """Whether an epoch has no last batch."""
         return self.samples.is_endless
 
+    def pause(self) -> tuple[Any, ...]:
+        """Returns the place that stands for a pause."""
+        return (NO_PLACE,)
+
+    def is_batch(self, *tensors: tf.Tensor) -> tf.Tensor:
+        """Returns whether a place is that of a batch."""
+        return tf.reduce_all(tensors[0] != NO_PLACE)
+
     def saved(self, position: Any) -> None:
         """Says that a checkpoint of a position is complete."""
         self.samples.saved(position)
@@ -100,7 +118,7 @@ class SampleBatches(Batches):
     @property
     def specs(self) -> tuple[tf.TensorSpec, ...]:
         """The specs of a batch's arrays."""
-        return self._columns.specs()
+        return (PLACE_SPEC,)
 
     def begin(self, epoch: int) -> Any:
         """Returns the position before the first batch of an epoch."""
@@ -112,10 +130,21 @@ class SampleBatches(Batches):
 
     def read(self, start: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
         """Yields the batches of an epoch from a position on."""
-        for table, position in self.samples.tables(start):
-            arrays = None if table is None else self._columns.arrays(table)
-            yield arrays, position
+        box = MessageBox()
+        is_left = True
+        try:
+            for table, position in self.samples.tables(start):
+                if table is None:
+                    yield None, None
+                    continue
+                yield (box.put(self.columns.message(table)),), position
+            is_left = False
+        finally:
+            # After the end, an op may still have to take the last message.
+            if is_left:
+                box.close()
 
     def element(self, tensors: Sequence[tf.Tensor]) -> Any:
         """Returns the dataset's element of a batch."""
-        return self._finished(self._columns.named(tensors))
+        [place] = tensors
+        return self.finished(self.columns.named([take(place)]))

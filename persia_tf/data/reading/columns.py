@@ -79,11 +79,12 @@ def filled(
         file: The file of the table.
 
     Raises:
-        InvalidArgumentError: for a null in another column.
+        InvalidArgumentError: for a null in another column, or within a list.
     """
     pa = pyarrow()
     for index, name in enumerate(table.column_names):
         column = table.column(index)
+        _check_lists(column, name, place, file)
         if not column.null_count:
             continue
         if name not in fill:
@@ -95,3 +96,20 @@ def filled(
         column = column.fill_null(pa.scalar(fill[name], column.type))
         table = table.set_column(index, table.schema.field(index), column)
     return table
+
+
+def _check_lists(
+    column: Any, name: str, place: Callable[[int], str], file: str
+) -> None:
+    pa = pyarrow()
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        return
+    values = pa.compute.list_flatten(column)
+    if not values.null_count:
+        return
+    missing = values.is_null().index(pa.scalar(True)).as_py()
+    row = pa.compute.list_parent_indices(column)[missing].as_py()
+    raise errors.InvalidArgumentError(
+        f"{file!r}, {place(row)}: a list of column {name!r} lacks a value; leave the "
+        "column out with `columns`, or write the file without such values"
+    )

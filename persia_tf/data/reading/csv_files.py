@@ -15,6 +15,8 @@ from persia_tf.files.paths import size_of
 # A part has the lines that begin in its range.
 _PART_BYTES = 8 << 20
 _LINE_BYTES = 64 << 10
+# What pyarrow parses at once. Much more does not stay in a processor's cache.
+_BLOCK_BYTES = 1 << 20
 
 
 class CsvFiles(Format):
@@ -110,29 +112,41 @@ class CsvFiles(Format):
         return text.count(b"\n") + (text[-1:] not in (b"", b"\n"))
 
     def _parsed(self, part: Part, text: bytes) -> Any:
-        csv = self._pa.csv
         if not text.strip():
             if self._schema is None:
                 raise errors.InvalidArgumentError(f"{part.file!r} has no rows")
             return self._schema.empty_table()
         try:
-            return csv.read_csv(
-                self._pa.BufferReader(text),
-                csv.ReadOptions(
-                    column_names=self._names, use_threads=False, block_size=len(text)
-                ),
-                csv.ParseOptions(delimiter=self._separator),
-                csv.ConvertOptions(
-                    include_columns=self._wanted,
-                    column_types=self._types,
-                    null_values=[""],
-                ),
-            )
+            return self._in_blocks(text, self._block_bytes(text))
         except self._pa.ArrowInvalid as error:
             raise errors.DataLossError(
                 f"{part.file!r}, in the lines from byte {part.start} on: "
                 f"{self._named(str(error))}"
             ) from error
+
+    def _block_bytes(self, text: bytes) -> int:
+        # Types are found from the first block, and a block must hold a whole line.
+        begins = range(0, len(text), _BLOCK_BYTES // 2)
+        is_long = any(
+            text.find(b"\n", begin, begin + _BLOCK_BYTES // 2) < 0
+            for begin in begins[:-1]
+        )
+        return len(text) if self._schema is None or is_long else _BLOCK_BYTES
+
+    def _in_blocks(self, text: bytes, block_bytes: int) -> Any:
+        csv = self._pa.csv
+        return csv.read_csv(
+            self._pa.BufferReader(text),
+            csv.ReadOptions(
+                column_names=self._names, use_threads=False, block_size=block_bytes
+            ),
+            csv.ParseOptions(delimiter=self._separator),
+            csv.ConvertOptions(
+                include_columns=self._wanted,
+                column_types=self._types,
+                null_values=[""],
+            ),
+        )
 
     def _named(self, message: str) -> str:
         """Adds to a message the name of the column that it numbers."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bisect
 import collections
+import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -11,14 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from persia_tf import errors
+from persia_tf.data.reading.ahead import one_ahead
 from persia_tf.data.reading.groups import Group, Grouping, groups
+from persia_tf.data.reading.mixing import mixed
 from persia_tf.data.reading.opening import pyarrow
 from persia_tf.data.reading.parts import Format, Part
 from persia_tf.data.reading.position import Position
 from persia_tf.data.reading.samples import Samples
 
-# How many parts are read ahead of the one that is used.
-_AHEAD = 2
+# How many parts are read ahead of the one that is used, each by a thread. The other
+# cores train.
+_AHEAD = min(max((os.cpu_count() or 1) // 2, 2), 8)
 
 
 class Order(NamedTuple):
@@ -184,7 +189,7 @@ class FileSamples(Samples):
             parts = self._group_of(start.epoch, last - 1)[1].until
         else:
             return
-        for group, following, rows in self._mixed(start, parts):
+        for group, following, rows in self._groups(start, parts):
             offset = start.rows if group == (start.part, start.skipped) else 0
             while offset < len(rows):
                 table = rows.slice(offset, order.batch_size)
@@ -202,8 +207,15 @@ class FileSamples(Samples):
     def _first(self) -> int:
         return (self.length or 0) * self._order.shard
 
-    def _mixed(
+    def _groups(
         self, start: Position, parts: int
+    ) -> Iterator[tuple[tuple[int, int], tuple[int, int], Any]]:
+        if self._order.shuffle_buffer:
+            return one_ahead(lambda is_over: self._mixed(start, parts, is_over))
+        return self._mixed(start, parts, threading.Event())
+
+    def _mixed(
+        self, start: Position, parts: int, is_over: threading.Event
     ) -> Iterator[tuple[tuple[int, int], tuple[int, int], Any]]:
         """Yields of each group where it begins, where the next one does, its rows."""
         pa = pyarrow()
@@ -215,6 +227,8 @@ class FileSamples(Samples):
         permutation = self._permutation(start.epoch)
         waiting: list[Any] = []
         for number, table in self._read(permutation[:parts], start.part):
+            if is_over.is_set():
+                return
             is_first = number == start.part
             waiting.append(table.slice(start.skipped) if is_first else table)
             first = grouping.first
@@ -225,9 +239,10 @@ class FileSamples(Samples):
             waiting = [rest] if len(rest) else []
             del rest, table
             if order.shuffle_buffer:
-                # Taking from one chunk is much faster than from several.
-                rows = rows.combine_chunks()
-                rows = rows.take(self._mixing(start.epoch, first, len(rows)))
+                mixing = self._mixing(start.epoch, first, len(rows))
+                unmixed = [rows]
+                del rows  # So that `mixed` can free them.
+                rows = mixed(unmixed, mixing)
             yield first, grouping.first, rows
             del rows
 

@@ -54,7 +54,7 @@ def _files_of(name: str) -> list[str]:
 
 def _at_url(url: str) -> list[str]:
     system = libraries.find(url)
-    path = system._strip_protocol(url)
+    path = libraries.path_at(url)
     scheme = url.partition("://")[0]
     if glob.has_magic(path):
         paths = sorted(system.glob(path))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 from persia_tf import errors
 from persia_tf.files import libraries
 from persia_tf.files.paths import is_url
+
+# How many file systems are kept.
+_SYSTEMS = 16
 
 
 def pyarrow() -> Any:
@@ -30,6 +34,12 @@ def pyarrow() -> Any:
     return pa
 
 
+@functools.lru_cache(_SYSTEMS)
+def _system(scheme: str, _: str, host: str) -> Any:
+    """Returns the file system of URLs, so that a part needs no new connection."""
+    return libraries.find(f"{scheme}//{host}")
+
+
 @contextlib.contextmanager
 def opened(file: str) -> Iterator[Any]:
     """Yields a file that pyarrow reads; errors within the block name the file.
@@ -42,8 +52,9 @@ def opened(file: str) -> Iterator[Any]:
     pa = pyarrow()
     try:
         if is_url(file):
-            system = libraries.find(file)
-            with system.open(system._strip_protocol(file), "rb") as source:
+            with _system(*file.split("/")[:3]).open(
+                libraries.path_at(file), "rb"
+            ) as source:
                 yield pa.PythonFile(source, mode="r")
         else:
             with pa.OSFile(file, "rb") as source:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 
@@ -58,3 +60,17 @@ class Format(abc.ABC):
             PersiaError: as `read`.
         """
         return len(self.read(part)) if part.rows is None else part.rows
+
+
+# How many files are looked at at once, which is mostly waiting if they are far.
+_FILES_AT_ONCE = 16
+
+
+def parts_of(reader: Format, files: Sequence[str]) -> list[Part]:
+    """Returns the parts of some files, in their order.
+
+    Raises:
+        PersiaError: for the first file in this order that cannot be read.
+    """
+    with ThreadPoolExecutor(_FILES_AT_ONCE, "persia_parts") as pool:
+        return [part for parts in pool.map(reader.parts, files) for part in parts]

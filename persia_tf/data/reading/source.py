@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from persia_tf.data.reading.batches import Batches
@@ -134,7 +133,7 @@ class Source:
             # empty when it is repeated, which ends the iteration.
             arrays = arrays.repeat().take(self.length)
         if self.batches.is_stream:
-            arrays = arrays.filter(_has_rows)
+            arrays = arrays.filter(self.batches.is_batch)
         dataset = arrays.map(lambda *arrays: self.batches.element(arrays))
         # `JobCheckpoint` and `ptf.data.service` find it there.
         dataset.persia_source = self
@@ -157,7 +156,7 @@ class Source:
         for arrays, position in self.batches.read(start):
             if position is None:
                 # An iteration can end only between two elements.
-                yield self._nothing()
+                yield self.batches.pause()
                 continue
             if waiting is not None:
                 yield waiting
@@ -178,10 +177,6 @@ class Source:
             yield waiting
         self._run_out = positions
 
-    def _nothing(self) -> tuple[np.ndarray, ...]:
-        specs = self.batches.specs
-        return tuple(np.zeros(0, spec.dtype.as_numpy_dtype) for spec in specs)
-
 
 def _whole_epochs(positions: collections.deque[_After]) -> collections.deque[_After]:
     """Returns the positions up to the last end of an epoch."""
@@ -189,7 +184,3 @@ def _whole_epochs(positions: collections.deque[_After]) -> collections.deque[_Af
     while whole and not whole[-1].is_end:
         whole.pop()
     return whole
-
-
-def _has_rows(*arrays: tf.Tensor) -> tf.Tensor:
-    return tf.add_n([tf.size(array) for array in arrays]) > 0

@@ -130,7 +130,7 @@ class ServedBatches(Batches):
         """
         recipe = self._recipe
         map_func = self._map_func
-        specs = self._local.specs
+        specs = self._local.columns.specs()
 
         def opened(group: tf.Tensor) -> Any:
             return functions.open_group(recipe, epoch, start, end, group)
@@ -141,7 +141,8 @@ class ServedBatches(Batches):
 
         def read(batch: tf.Tensor, handle: tf.Tensor) -> Any:
             process, arrays = functions.read_batch(handle, specs)
-            return batch, process, self._local.element(arrays)
+            columns = self._local.columns.named(arrays)
+            return batch, process, self._local.finished(columns)
 
         def mapped(batch: tf.Tensor, process: tf.Tensor, element: Any) -> Any:
             if map_func is not None:

@@ -1,0 +1,34 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cc/base/catch_bad_alloc.h"
+#include "cc/capi/error.h"
+#include "cc/capi/persia_messages.h"
+#include "cc/columns/message_boxes.h"
+#include "cc/columns/records.h"
+
+int64_t persia_messages_open() { return persia::OpenMessageBox(); }
+
+int persia_messages_put(int64_t box, void* array, int64_t* number) {
+  persia::HeldMessage message(static_cast<ArrowArray*>(array));
+  return persia::ReportStatus(persia::CatchBadAlloc([&] {
+    auto put = persia::PutMessage(box, std::move(message));
+    if (put.ok()) *number = *put;
+    return put.status();
+  }));
+}
+
+void persia_messages_close(int64_t box) { persia::CloseMessageBox(box); }
+
+int persia_records_unpack(uint8_t* bytes, uint64_t size, int64_t* offsets,
+                          uint64_t* count) {
+  return persia::ReportStatus(persia::CatchBadAlloc([&] {
+    std::vector<int64_t> found;
+    const persia::Status status =
+        persia::UnpackRecords(persia::MutableBytes(bytes, size), &found);
+    std::copy(found.begin(), found.end(), offsets);
+    *count = found.size() - 1;
+    return status;
+  }));
+}

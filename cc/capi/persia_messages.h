@@ -1,0 +1,36 @@
+/* The part of the C interface that hands batches of samples to ops. The rules
+ * in the first comment of persia.h apply. */
+
+#ifndef PERSIA_CC_CAPI_PERSIA_MESSAGES_H_
+#define PERSIA_CC_CAPI_PERSIA_MESSAGES_H_
+
+#include <stdint.h>
+
+#include "cc/base/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns the number of a new box for messages. */
+PERSIA_EXPORT int64_t persia_messages_open(void);
+/* Puts a message into a box. `array` is an ArrowArray of bytes, of Arrow's C
+ * data interface, which this call takes over. Sets `number` to the message's
+ * number in the box, with which the op PersiaTakeMessage takes it. */
+PERSIA_EXPORT int persia_messages_put(int64_t box, void* array,
+                                      int64_t* number);
+/* Frees the messages that are left in a box. */
+PERSIA_EXPORT void persia_messages_close(int64_t box);
+
+/* Moves the contents of the records in `bytes`, which are a part of a file that
+ * TensorFlow wrote, to its front. Sets `count` to the number of records, and
+ * `offsets`, which must have room for size / 16 + 1 numbers, to where each
+ * begins and the last one ends. Fails if a record is damaged. */
+PERSIA_EXPORT int persia_records_unpack(uint8_t* bytes, uint64_t size,
+                                        int64_t* offsets, uint64_t* count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PERSIA_CC_CAPI_PERSIA_MESSAGES_H_ */
