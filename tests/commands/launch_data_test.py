@@ -14,7 +14,8 @@ LISTENING = (
 READER = """
 import os, sys, time
 print(os.environ["PERSIA_DATA"], flush=True)
-while not os.path.exists(sys.argv[1]):
+launch = os.getppid()
+while not os.path.exists(sys.argv[1]) and os.getppid() == launch:
     time.sleep(0.01)
 import tensorflow as tf
 dataset = tf.data.Dataset.range(20).apply(
