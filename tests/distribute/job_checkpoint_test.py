@@ -18,8 +18,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 ROWS = 416  # Of 26 batches of 16.
 EPOCHS = 3
-# What a sample adds to its count: tf_keras divides the losses of two workers by two, and
-# Keras 3 only those with several values.
+# What a sample adds to its count: tf_keras divides losses of two workers by two, and
+# Keras 3 only those that are not scalars.
 OF_TWO = 1.0 if IS_KERAS_3 else 0.5
 RAISED = 3  # The status of a worker that an error has ended.
 
