@@ -5,6 +5,7 @@
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/capi/error.h"
 #include "cc/capi/persia_messages.h"
+#include "cc/columns/gather.h"
 #include "cc/columns/message_boxes.h"
 #include "cc/columns/records.h"
 
@@ -31,4 +32,12 @@ int persia_records_unpack(uint8_t* bytes, uint64_t size, int64_t* offsets,
     *count = found.size() - 1;
     return status;
   }));
+}
+
+int persia_gather(const void* from, uint64_t count, uint64_t width,
+                  const int32_t* places, uint64_t place_count, void* to) {
+  return persia::ReportStatus(persia::Gather(
+      persia::ConstBytes(static_cast<const uint8_t*>(from), count * width),
+      width, persia::Span<const int32_t>(places, place_count),
+      persia::MutableBytes(static_cast<uint8_t*>(to), place_count * width)));
 }

@@ -29,6 +29,13 @@ PERSIA_EXPORT void persia_messages_close(int64_t box);
 PERSIA_EXPORT int persia_records_unpack(uint8_t* bytes, uint64_t size,
                                         int64_t* offsets, uint64_t* count);
 
+/* Sets value i of `to` to value places[i] of the `count` values in `from`, all
+ * of `width` bytes, which must be 1, 2, 4 or 8. Fails if there is no such
+ * place. */
+PERSIA_EXPORT int persia_gather(const void* from, uint64_t count,
+                                uint64_t width, const int32_t* places,
+                                uint64_t place_count, void* to);
+
 #ifdef __cplusplus
 }
 #endif

@@ -481,6 +481,10 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_records_unpack": (
         *(ctypes.c_void_p, _COUNT, _IDS, ctypes.POINTER(_COUNT)),
     ),
+    "persia_gather": (
+        *(ctypes.c_void_p, _COUNT, _COUNT, ctypes.POINTER(ctypes.c_int32), _COUNT),
+        ctypes.c_void_p,
+    ),
     "persia_body_scan": (ctypes.c_void_p, _COUNT, ctypes.POINTER(BodyHandle)),
     "persia_body_get_column": (BodyHandle, _INT, ctypes.POINTER(BodyColumn)),
     "persia_body_read": (BodyHandle, ctypes.POINTER(BodyOutput), _INT),

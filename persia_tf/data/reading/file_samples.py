@@ -285,4 +285,5 @@ def _joined(pa: Any, pieces: Sequence[Any]) -> Any:
 
 def _divided(rows: Any, count: int) -> tuple[Any, Any]:
     """Returns the first rows, and a copy of the others, so that it keeps no more."""
-    return rows.slice(0, count), rows.take(np.arange(count, len(rows)))
+    rest = rows.slice(count)  # To take from all rows would join their chunks first.
+    return rows.slice(0, count), rest.take(np.arange(len(rest)))
