@@ -192,9 +192,7 @@ def run_until_told(
     files.end_within(signals.DRAIN_SECONDS)
     has_ended = process.stop(signals.DRAIN_SECONDS)
     if has_ended is False:
-        logger.warning(
-            "Requests did not end within %g s: cut off", signals.DRAIN_SECONDS
-        )
+        logger.warning("Requests that are still in flight are cut off")
     logger.info("Stopped")
     if has_ended is False:
         _leave()

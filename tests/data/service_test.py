@@ -1,14 +1,16 @@
 """A dataset that data workers make: the same batches, and where a job is in them."""
 
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from harness import ShardProcess
 
 import persia_tf as ptf
 from persia_tf import errors
 from persia_tf._keras import keras
 from persia_tf.base.addresses import DATA_VARIABLE
-from persia_tf.data.remote import functions
 
 pa = pytest.importorskip("pyarrow")
 pa_csv = pytest.importorskip("pyarrow.csv")
@@ -18,19 +20,26 @@ ROWS = 1500
 BATCH = 32
 # No data worker is ever there.
 NOWHERE = "127.0.0.1:9"
+DATA = (sys.executable, "-m", "persia_tf.commands.main", "data")
 
 
 @pytest.fixture(scope="module")
-def address():
-    """The dispatcher of two data workers in this process."""
-    service = tf.data.experimental.service
-    functions.register()
-    dispatcher = service.DispatchServer()
-    address = dispatcher.target.partition("://")[2]
-    config = service.WorkerConfig(dispatcher_address=address, heartbeat_interval_ms=100)
-    workers = [service.WorkerServer(config) for _ in range(2)]
-    yield address
-    del workers
+def address(tmp_path_factory):
+    """The dispatcher of two data workers."""
+    folder = tmp_path_factory.mktemp("servers")
+    dispatcher = ShardProcess(folder / "dispatcher", [*DATA, "dispatcher"])
+    started = [dispatcher]
+    try:
+        dispatcher.start()
+        for name in ("a", "b"):
+            options = ["worker", f"--dispatcher={dispatcher.address}"]
+            worker = ShardProcess(folder / name, [*DATA, *options])
+            started.append(worker)
+            worker.start()
+        yield dispatcher.address
+    finally:
+        for process in started:
+            process.end()
 
 
 @pytest.fixture

@@ -70,14 +70,14 @@ class _Server:
         if is_private:
             loopback.refuse_other_machines(self.address.port, purpose)
 
-    def stop(self, seconds: float) -> None:
+    def stop(self, seconds: float) -> bool | None:
         """Finishes requests in flight, and stops the server.
 
         Args:
             seconds: How long requests in flight may take. If they take longer, this
                 process ends by SIGALRM: TensorFlow waits for them without letting
                 Python run, so nothing else could end it. Nothing is lost: a dispatcher
-                has written its journal, and a worker keeps nothing.
+                has written its journal.
         """
         signal.setitimer(signal.ITIMER_REAL, seconds)
         self._server.stop()
@@ -149,6 +149,16 @@ class DataWorker(_Server):
             )
 
         super().__init__(host, port, is_private, "the data worker", start)
+
+    def stop(self, seconds: float) -> bool:
+        """Leaves the server to the end of this process, which must not wait for it.
+
+        TensorFlow would wait for pipelines that call Python, without letting Python
+        run. Nothing is lost: a worker keeps nothing, and trainers read themselves what
+        it had in hand.
+        """
+        del seconds
+        return False
 
 
 def wait_for_dispatcher(
