@@ -192,7 +192,9 @@ def run_until_told(
     files.end_within(signals.DRAIN_SECONDS)
     has_ended = process.stop(signals.DRAIN_SECONDS)
     if has_ended is False:
-        logger.warning("Requests that are still in flight are cut off")
+        logger.warning(
+            "Requests in flight were cut off, after at most %g s", signals.DRAIN_SECONDS
+        )
     logger.info("Stopped")
     if has_ended is False:
         _leave()
