@@ -67,8 +67,8 @@ def parquet(
         label: The column of the labels. Defaults to None: batches have no labels.
         fill: By column, the value of rows that have none. Such a row of another column
             is an error. Defaults to None: no column may lack values.
-        shuffle_buffer: The least number of rows that are mixed with each other; about
-            twice as many are in memory. Defaults to `0`: the files' own order.
+        shuffle_buffer: The least number of rows that are mixed with each other; up to
+            four times as many are in memory. Defaults to `0`: the files' own order.
         seed: The seed of the order. Defaults to `0`.
         drop_remainder: Whether the last batch of an epoch is left out if it is smaller.
             Defaults to `False`.
