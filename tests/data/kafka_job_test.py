@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from harness import same_path
 
 import persia_tf as ptf
 from persia_tf._keras import keras
@@ -25,37 +26,14 @@ BAD = 77
 JOB = """
 import os, signal, sys
 import numpy as np
-import tensorflow as tf
+import counted_job
 import persia_tf as ptf
-from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf._keras import keras
 
 broker, root, addresses, kill_at, start, steps = sys.argv[1:]
-keras.utils.set_random_seed(1)
-if not IS_KERAS_3:
-    keras.backend.experimental.enable_tf_random_generator()
+counted_job.seed(1)
 cluster = ptf.Cluster(addresses.split(","), staleness=0, timeout=20)
-ids = keras.Input((), dtype="int64", name="id")
-vectors = ptf.layers.PersiaEmbedding(
-    4, table="rows", cluster=cluster, optimizer=ptf.optimizers.Adagrad()
-)(ids)
-count = ptf.layers.PersiaEmbedding(
-    1, table="counts", cluster=cluster, embeddings_initializer="zeros",
-    optimizer=ptf.optimizers.SGD(1.0),
-)(ids)
-hidden = keras.layers.Dropout(0.3)(keras.layers.Dense(8, "relu")(vectors))
-model = keras.Model({"id": ids}, [keras.layers.Dense(1)(hidden), count])
-
-
-def loss(y, outputs):
-    return keras.losses.mean_squared_error(y, outputs)
-
-
-def counted(y, count):
-    # Each sample of a batch takes 1 from its row, with the mean over the batch undone.
-    return -tf.reduce_sum(count)
-
-
-model.compile("adam", loss=[loss, counted])
+model = counted_job.make_model(cluster)
 read = ptf.data.kafka(
     "clicks", broker, 32, columns={"id": "int64", "y": "float32"}, label="y",
     start=start, until_end=start == "beginning", max_wait=None, group="job",
@@ -79,17 +57,12 @@ class Killer(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-train = read.map(lambda x, y: (x, (y, y)))
+train = read.map(counted_job.doubled)
 model.fit(
     ptf.data.prefetch(train, model, staleness=0), epochs=1, initial_epoch=job.epoch,
     steps_per_epoch=int(steps) or None, callbacks=[job, Killer()], verbose=0,
 )
-values = {f"weight{i}": np.asarray(w) for i, w in enumerate(model.weights)}
-for name in ("rows", "counts"):
-    pages = ptf.Table(name, cluster).export()
-    rows = [(int(i), *row) for page in pages for i, row in zip(page.ids, page.rows)]
-    values[name] = np.array(sorted(rows))
-np.savez(f"{root}/end.npz", **values)
+np.savez(f"{root}/end.npz", **counted_job.state_of(model, cluster))
 """
 
 
@@ -123,7 +96,7 @@ def start_job(kafka, start_shards, tmp_path):
         command += [str(kill_at), start, str(steps)]
         pipe = subprocess.PIPE
         process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+            command, env=same_path(), stdin=pipe, stdout=pipe, stderr=pipe, text=True
         )
         running.append(process)
         return process

@@ -26,39 +26,13 @@ RAISED = 3  # The status of a worker that an error has ended.
 JOB = """
 import pathlib
 import signal
+import counted_job
 from persia_tf.callbacks import local_values
 from persia_tf.layers.workers import Workers
 
-keras.utils.set_random_seed(1)
-if not IS_KERAS_3:
-    keras.backend.experimental.enable_tf_random_generator()
+counted_job.seed(1)
 np.random.seed(INDEX)
 cluster = ptf.Cluster(staleness=0, timeout=20)
-
-
-def loss(y, outputs):
-    return keras.losses.mean_squared_error(y, outputs)
-
-
-def counted(y, count):
-    return -tf.reduce_sum(count)
-
-
-def make_model():
-    ids = keras.Input((), dtype="int64", name="id")
-    vectors = ptf.layers.PersiaEmbedding(
-        4, table="rows", cluster=cluster, optimizer=ptf.optimizers.Adagrad()
-    )(ids)
-    count = ptf.layers.PersiaEmbedding(
-        1, table="counts", cluster=cluster, embeddings_initializer="zeros",
-        optimizer=ptf.optimizers.SGD(1.0),
-    )(ids)
-    x = keras.layers.Dropout(0.3)(keras.layers.Dense(8, "relu")(vectors))
-    x = keras.layers.BatchNormalization()(x)  # Its averages differ by worker.
-    outputs = keras.layers.Dense(1, name="head")(x)
-    model = keras.Model({"id": ids}, [outputs, count])
-    model.compile("adam", loss=[loss, counted], metrics=[["mae"], []])
-    return model
 
 
 class Random(keras.callbacks.Callback):
@@ -93,11 +67,7 @@ def values(model):
     variables = variables() if callable(variables) else variables
     variables = [*model.weights, *variables]
     found = {f"{i}": local_values.value_of(model, v) for i, v in enumerate(variables)}
-    for name in ("rows", "counts"):
-        pages = ptf.Table(name, cluster).export()
-        rows = [(int(i), *row) for page in pages for i, row in zip(page.ids, page.rows)]
-        found[name] = np.array(sorted(rows))
-    return found
+    return found | counted_job.rows_of(cluster)
 
 
 def train():
@@ -106,13 +76,15 @@ def train():
         DATA, 16, label="y", shuffle_buffer=100, seed=5,
         shard=strategy if is_own else None,
     )
-    model = make_model()
+    # Whose averages differ by worker.
+    averages = keras.layers.BatchNormalization()
+    model = counted_job.make_model(cluster, [averages], metrics=[["mae"], []])
     job = ptf.callbacks.JobCheckpoint(
         "job", data=read, cluster=cluster, whole_every=3, save_freq=SAVE_FREQ
     )
     job.restore(model)
     Killer.job = job
-    data = read.map(lambda x, y: (x, (y, y)))
+    data = read.map(counted_job.doubled)
     if is_own:
         # tf_keras wants to know the steps, and data that does not end.
         own = data if IS_KERAS_3 else data.repeat()

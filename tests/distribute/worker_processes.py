@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from harness import same_path
 
 from persia_tf.processes.free_ports import free_ports
 
@@ -93,11 +94,7 @@ class _Worker:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", program],
                 cwd=folder,
-                env={
-                    **os.environ,
-                    "TF_CONFIG": json.dumps(config),
-                    "PYTHONPATH": os.pathsep.join(sys.path),
-                },
+                env={**same_path(), "TF_CONFIG": json.dumps(config)},
                 stdout=output,
                 stderr=errors,
             )

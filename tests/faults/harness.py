@@ -48,6 +48,11 @@ def wait_until(
         time.sleep(0.01)
 
 
+def same_path() -> dict[str, str]:
+    """Returns this process's environment, with the path on which it finds modules."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
 class ShardProcess:
     """A server program in a process of its own, always at the same port of loopback.
 
@@ -72,8 +77,7 @@ class ShardProcess:
         # package's sources before the installed package that is tested.
         self._folder = folder
         self._command = [os.path.abspath(command[0]), *command[1:], *options]
-        path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-        self._env = {**os.environ, **path, **(env or {})}
+        self._env = {**same_path(), **(env or {})}
         self._process: subprocess.Popen | None = None
         self.port = 0
 

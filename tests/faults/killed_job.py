@@ -12,42 +12,14 @@ import sys
 import time
 from pathlib import Path
 
+import counted_job
 import numpy as np
-import tensorflow as tf
 
 import persia_tf as ptf
-from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf._keras import keras
 
 BATCH = 16
 SAVE_FREQ = 8
-
-
-def make_model(cluster):
-    """A model whose table `counts` has, of each id, how often it was trained."""
-    ids = keras.Input((), dtype="int64", name="id")
-    vectors = ptf.layers.PersiaEmbedding(
-        4, table="rows", cluster=cluster, optimizer=ptf.optimizers.Adagrad()
-    )(ids)
-    count = ptf.layers.PersiaEmbedding(
-        1,
-        table="counts",
-        cluster=cluster,
-        embeddings_initializer="zeros",
-        optimizer=ptf.optimizers.SGD(1.0),
-    )(ids)
-    hidden = keras.layers.Dropout(0.3)(keras.layers.Dense(8, "relu")(vectors))
-    outputs = keras.layers.Dense(1, name="head")(hidden)
-    model = keras.Model({"id": ids}, [outputs, count])
-
-    def loss(y, outputs):
-        return keras.losses.mean_squared_error(y, outputs)
-
-    def counted(y, count):
-        # Each sample of a batch takes 1 from its row.
-        return -tf.reduce_sum(count)
-
-    model.compile("adam", loss=[loss, counted])
-    return model
 
 
 def prepare(x, y):
@@ -75,29 +47,11 @@ class Steps(keras.callbacks.Callback):
         return bool(text) and self._steps.stat().st_size >= int(text)
 
 
-def state_of(model, cluster):
-    """Returns all that training has changed, by name."""
-    values = {f"weight{i}": np.asarray(w) for i, w in enumerate(model.weights)}
-    optimizer = model.optimizer.variables
-    values |= {f"optimizer{i}": np.asarray(w) for i, w in enumerate(optimizer)}
-    for name in ("rows", "counts"):
-        pages = ptf.Table(name, cluster).export()
-        rows = [
-            (int(i), *row, *state)
-            for page in pages
-            for i, row, state in zip(page.ids, page.rows, page.state)
-        ]
-        values[name] = np.array(sorted(rows))
-    return values
-
-
 def main():
     data, job_folder, addresses, epochs, dispatcher = sys.argv[1:]
-    keras.utils.set_random_seed(1)
-    if not IS_KERAS_3:
-        keras.backend.experimental.enable_tf_random_generator()
+    counted_job.seed(1)
     cluster = ptf.Cluster(addresses.split(","), staleness=0, timeout=60)
-    model = make_model(cluster)
+    model = counted_job.make_model(cluster)
     train = ptf.data.parquet(
         f"{data}/*.parquet", BATCH, label="y", shuffle_buffer=200, seed=5
     )
@@ -123,7 +77,7 @@ def main():
         callbacks=[job, Steps(root)],
         verbose=0,
     )
-    np.savez(root / "end.npz", **state_of(model, cluster))
+    np.savez(root / "end.npz", **counted_job.state_of(model, cluster))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from harness import same_path
 
 pa = pytest.importorskip("pyarrow")
 pa_csv = pytest.importorskip("pyarrow.csv")
@@ -16,38 +17,14 @@ ROWS = 1500
 JOB = """
 import os, signal, sys
 import numpy as np
-import tensorflow as tf
+import counted_job
 import persia_tf as ptf
-from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf._keras import keras
 
 data, job_folder, addresses, save_freq, kill_at, reader = sys.argv[1:]
-keras.utils.set_random_seed(1)
-if not IS_KERAS_3:
-    keras.backend.experimental.enable_tf_random_generator()
+counted_job.seed(1)
 cluster = ptf.Cluster(addresses.split(","), staleness=0, timeout=20)
-ids = keras.Input((), dtype="int64", name="id")
-vectors = ptf.layers.PersiaEmbedding(
-    4, table="rows", cluster=cluster, optimizer=ptf.optimizers.Adagrad()
-)(ids)
-count = ptf.layers.PersiaEmbedding(
-    1, table="counts", cluster=cluster, embeddings_initializer="zeros",
-    optimizer=ptf.optimizers.SGD(1.0),
-)(ids)
-hidden = keras.layers.Dropout(0.3)(keras.layers.Dense(8, "relu")(vectors))
-outputs = keras.layers.Dense(1, name="head")(hidden)
-model = keras.Model({"id": ids}, [outputs, count])
-
-
-def loss(y, outputs):
-    return keras.losses.mean_squared_error(y, outputs)
-
-
-def counted(y, count):
-    # Each sample of a batch takes 1 from its row, with the mean over the batch undone.
-    return -tf.reduce_sum(count)
-
-
-model.compile("adam", loss=[loss, counted], metrics=[["mae"], []])
+model = counted_job.make_model(cluster, metrics=[["mae"], []])
 read = getattr(ptf.data, reader)(
     f"{data}/*.{reader}", 32, label="y", shuffle_buffer=400, seed=5
 )
@@ -67,19 +44,12 @@ class Killer(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-train = read.map(lambda x, y: (x, (y, y)))
+train = read.map(counted_job.doubled)
 history = model.fit(
     ptf.data.prefetch(train, model, staleness=0), epochs=3, initial_epoch=job.epoch,
     callbacks=[job, Killer()], verbose=0,
 )
-values = {f"weight{i}": np.asarray(w) for i, w in enumerate(model.weights)}
-optimizer = model.optimizer.variables
-values |= {f"optimizer{i}": np.asarray(w) for i, w in enumerate(optimizer)}
-for name in ("rows", "counts"):
-    pages = ptf.Table(name, cluster).export()
-    rows = [(int(i), *row) for page in pages for i, row in zip(page.ids, page.rows)]
-    rows.sort()
-    values[name] = np.array(rows)
+values = counted_job.state_of(model, cluster)
 values["mae"] = np.array(history.history["head_mae"][-1])
 np.savez(os.path.join(os.path.dirname(job_folder), "end.npz"), **values)
 """
@@ -110,7 +80,7 @@ def run_job(start_shards, data, tmp_path):
             command = [sys.executable, "-c", JOB, str(data), str(root / "job")]
             command += [addresses, str(save_freq), str(kill_at), reader]
             ended = subprocess.run(
-                command, capture_output=True, text=True, timeout=300, check=False
+                command, env=same_path(), capture_output=True, text=True, timeout=300
             )
             expected = -signal.SIGKILL if kill_at else 0
             assert ended.returncode == expected, ended.stderr
