@@ -1,6 +1,6 @@
 // Message boxes: hand bytes that pyarrow holds to ops, without a copy. A
 // program puts a message into a box, and gives an op the message's place; the
-// op takes it. Who opened a box closes it once no one will ask for what is left
+// op takes it. The program closes a box once no op will ask for what is left
 // in it.
 //
 // Thread-safe. No function blocks, but for the time of another's.
