@@ -74,7 +74,8 @@ def _write(path: Path, size: int) -> int:
     columns = {"label": sample.labels.astype(np.float32)}
     columns |= {f"I{i + 1}": numbers[:, i] for i in range(numbers.shape[1])}
     columns |= {n: x for n, x in sample.features.items() if n != "numbers"}
-    table = pa.table(columns)
+    # A row group is not larger than what is written at once.
+    table = pa.concat_tables([pa.table(columns)] * (1 + _GROUP // len(sample.labels)))
     rows = 0
     with pq.ParquetWriter(path, table.schema) as writer:
         while not rows or path.stat().st_size < size:
