@@ -32,9 +32,11 @@ class Process(Protocol):
 
     Attributes:
         address: The address on which the server listens, for the log.
+        cuts_off: Whether it is usual that requests are still running at the end.
     """
 
     address: Any
+    cuts_off: bool = False
 
     def stop(self, seconds: float) -> bool | None:
         """Waits at most `seconds` for requests in flight, and stops the server.
@@ -191,7 +193,7 @@ def run_until_told(
     blocked.restore_default()
     files.end_within(signals.DRAIN_SECONDS)
     has_ended = process.stop(signals.DRAIN_SECONDS)
-    if has_ended is False:
+    if has_ended is False and not getattr(process, "cuts_off", False):
         logger.warning(
             "Requests in flight were cut off, after at most %g s", signals.DRAIN_SECONDS
         )

@@ -13,6 +13,7 @@ from persia_tf.base import addresses, checks
 from persia_tf.data.reading.batches import SampleBatches
 from persia_tf.data.reading.file_samples import FileSamples
 from persia_tf.data.reading.source import Source
+from persia_tf.data.remote import graphs
 from persia_tf.data.remote.served_batches import ServedBatches
 
 
@@ -88,13 +89,22 @@ def service(
 
     source = getattr(dataset, "persia_source", None)
     if source is None:
-        return distribute(dataset if map_func is None else dataset.map(map_func))
+        mapped = dataset if map_func is None else dataset.map(map_func)
+        if graphs.calls_python(mapped):
+            raise ValueError(
+                "`dataset` must be the dataset that a reader of `ptf.data` returned, "
+                "before any `map` or other stage: give `map_func` what `map` should "
+                "do; or a dataset that calls no Python functions, which data workers "
+                f"do not have. Received: dataset={dataset!r}"
+            )
+        return distribute(mapped)
     local = source.batches
     if not isinstance(local, SampleBatches) or not isinstance(
         local.samples, FileSamples
     ):
         raise ValueError(
-            "`dataset` must be one of files, which data workers can read. "
+            "`dataset` must be that of a reader of files: data workers cannot read "
+            "streams, and what `ptf.data.service` returned is theirs already. "
             f"Received: dataset={dataset!r}"
         )
     return Source(ServedBatches(local, map_func, distribute, patience)).dataset()

@@ -11,6 +11,7 @@ import persia_tf as ptf
 from persia_tf import errors
 from persia_tf._keras import keras
 from persia_tf.base.addresses import DATA_VARIABLE
+from persia_tf.data.remote.in_order import InOrder
 
 pa = pytest.importorskip("pyarrow")
 pa_csv = pytest.importorskip("pyarrow.csv")
@@ -96,14 +97,29 @@ def flat(element):
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "tfrecord"])
 @pytest.mark.parametrize("has_workers", [True, False])
-def test_batches_are_those_of_the_reader(folder, address, kind, has_workers):
+def test_batches_are_those_of_the_reader(
+    folder, address, kind, has_workers, monkeypatch
+):
     expected = reader(folder, kind).map(prepared)
-    at = {"address": address} if has_workers else {"address": NOWHERE, "patience": 0.1}
+    at = {"address": NOWHERE, "patience": 0.1}
+    if has_workers:
+        at = {"address": address, "patience": 300.0}
+    read_here = []
+    read_group_here = InOrder._read_group_here
+
+    def counted(self, batch, end):
+        read_here.append(batch)
+        read_group_here(self, batch, end)
+
+    monkeypatch.setattr(InOrder, "_read_group_here", counted)
     served = ptf.data.service(reader(folder, kind), prepared, **at)
     assert served.element_spec == expected.element_spec
     assert served.cardinality().numpy() == -(-ROWS // BATCH)
     for _ in range(2):  # Each epoch has an order of its own.
         assert list(map(flat, served)) == list(map(flat, expected))
+    # A worker that has just started may be overtaken, so that a group of it seems lost.
+    groups = len(served.persia_source.batches._samples.groups(0)[0])
+    assert len(read_here) < groups if has_workers else len(read_here) == 2 * groups
 
 
 @pytest.mark.parametrize("batches", [0, 1, 7, 46])
@@ -155,6 +171,14 @@ def test_python_functions_are_refused(folder, address):
 
     with pytest.raises(ValueError, match="`map_func` must not call Python"):
         ptf.data.service(reader(folder), double, address=address)
+
+
+def test_what_data_workers_cannot_read_is_refused(folder, address):
+    at = {"address": address}
+    with pytest.raises(ValueError, match="before any `map` or other stage"):
+        ptf.data.service(reader(folder).map(prepared), **at)
+    with pytest.raises(ValueError, match="is theirs already"):
+        ptf.data.service(ptf.data.service(reader(folder), **at), **at)
 
 
 def test_other_datasets_are_divided(address):

@@ -95,12 +95,16 @@ class Dispatcher(_Server):
             None, there is no journal.
 
     Raises:
-        PersiaError: If it cannot listen, or cannot refuse other machines.
+        PersiaError: If it cannot listen, or cannot refuse other machines, or if the op
+            library is missing.
     """
 
     def __init__(
         self, host: str, port: int, is_private: bool, work_dir: str | None
     ) -> None:
+        # It looks at the graphs of trainers' datasets, which may have our ops.
+        load.ops()
+
         def start(port: int) -> Any:
             return _service.DispatchServer(
                 _service.DispatcherConfig(
@@ -149,6 +153,8 @@ class DataWorker(_Server):
             )
 
         super().__init__(host, port, is_private, "the data worker", start)
+
+    cuts_off = True
 
     def stop(self, seconds: float) -> bool:
         """Leaves the server to the end of this process, which must not wait for it.
