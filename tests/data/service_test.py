@@ -11,6 +11,7 @@ import persia_tf as ptf
 from persia_tf import errors
 from persia_tf._keras import keras
 from persia_tf.base.addresses import DATA_VARIABLE
+from persia_tf.data.remote import units
 from persia_tf.data.remote.in_order import InOrder
 
 pa = pytest.importorskip("pyarrow")
@@ -51,7 +52,7 @@ def folder(tmp_path):
         table = pa.table(columns)
         pa_csv.write_csv(table, tmp_path / f"{number}.csv")
         table = table.append_column("list", pa.array([[i] * (i % 3) for i in ids]))
-        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=50)
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=10)
         examples = [
             tf.train.Example(
                 features=tf.train.Features(
@@ -105,21 +106,22 @@ def test_batches_are_those_of_the_reader(
     if has_workers:
         at = {"address": address, "patience": 300.0}
     read_here = []
-    read_group_here = InOrder._read_group_here
+    read_here_from = InOrder._read_here_from
 
     def counted(self, batch, end):
         read_here.append(batch)
-        read_group_here(self, batch, end)
+        read_here_from(self, batch, end)
 
-    monkeypatch.setattr(InOrder, "_read_group_here", counted)
+    monkeypatch.setattr(InOrder, "_read_here_from", counted)
     served = ptf.data.service(reader(folder, kind), prepared, **at)
     assert served.element_spec == expected.element_spec
     assert served.cardinality().numpy() == -(-ROWS // BATCH)
     for _ in range(2):  # Each epoch has an order of its own.
         assert list(map(flat, served)) == list(map(flat, expected))
-    # A worker that has just started may be overtaken, so that a group of it seems lost.
-    groups = len(served.persia_source.batches._samples.groups(0)[0])
-    assert len(read_here) < groups if has_workers else len(read_here) == 2 * groups
+    # A worker that has just started may be overtaken, so that a unit of it seems lost.
+    samples = served.persia_source.batches._samples
+    count = len(units.firsts_of_units(samples, 0))
+    assert len(read_here) < count if has_workers else len(read_here) == 2 * count
 
 
 @pytest.mark.parametrize("batches", [0, 1, 7, 46])

@@ -42,7 +42,7 @@ def data(tmp_path):
             "y": rng.random(rows, np.float32),
         }
         path = tmp_path / f"{number}.parquet"
-        pq.write_table(pa.table(columns), path, row_group_size=50)
+        pq.write_table(pa.table(columns), path, row_group_size=10)
     return tmp_path
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from persia_tf.data.remote import reading
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "persia_data_open": reading.open_group,
+    "persia_data_open": reading.open_unit,
     "persia_data_read": reading.read_batch,
 }
 NAMES = frozenset(_FUNCTIONS)
@@ -28,8 +28,8 @@ def register() -> None:
     script_ops._py_funcs._funcs.update(_FUNCTIONS)
 
 
-def open_group(
-    recipe: str, epoch: int, start: int, end: int, group: tf.Tensor
+def open_unit(
+    recipe: str, epoch: int, start: int, end: int, unit: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns tensors of a handle, the first batch to read, and the end.
 
@@ -38,12 +38,12 @@ def open_group(
         epoch: The number of the epoch.
         start: The first batch of the epoch that is wanted.
         end: The batch before which to stop.
-        group: A tensor of the number of a group.
+        unit: A tensor of the number of a unit.
     """
     kinds = [tf.int64] * 3
     numbers = [tf.constant(each, tf.int64) for each in (epoch, start, end)]
     handle, first, last = tf.raw_ops.PyFunc(
-        input=[tf.constant(recipe), *numbers, group],
+        input=[tf.constant(recipe), *numbers, unit],
         token="persia_data_open",
         Tout=kinds,
     )
@@ -56,7 +56,7 @@ def read_batch(
     """Returns tensors of the process that reads, and of the next batch's arrays.
 
     Args:
-        handle: That of `open_group`.
+        handle: That of `open_unit`.
         specs: The specs of the arrays.
     """
     process, *arrays = tf.raw_ops.PyFunc(

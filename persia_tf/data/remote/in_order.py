@@ -18,12 +18,12 @@ _PAUSE_SECONDS = 5.0
 class InOrder:
     """The batches of an epoch, from data workers that deliver them in any order.
 
-    A worker reads the batches of a group one after the other. tf.data service hands
-    groups to workers in their order, and hands out none again if its worker ends. So a
-    batch may never come. It is read here instead, with the rest of its group, if
+    A worker reads the batches of a unit one after the other. tf.data service hands
+    units to workers in their order, and hands out none again if its worker ends. So a
+    batch may never come. It is read here instead, with the rest of its unit, if
 
     - the deliveries have ended,
-    - batches of more later groups are here than there are workers, so that the batch is
+    - batches of more later units are here than there are workers, so that the batch is
       lost, or its worker slow, or
     - no batch has come for `patience` seconds.
 
@@ -31,7 +31,7 @@ class InOrder:
     but the order of the epoch; only who reads it does.
 
     Args:
-        firsts: The number of the first batch of each group.
+        firsts: The number of the first batch of each unit.
         request: Returns deliveries, given the first batch that is wanted.
         read_here: Yields the number and the tensors of the batches of an epoch from one
             number on and before another one.
@@ -48,6 +48,7 @@ class InOrder:
         self._firsts = firsts
         self._request = request
         self._read_here = read_here
+        self._here: Iterator[tuple[int, Any]] | None = None
         self._patience = patience
         self._waiting: dict[int, Any] = {}
         self._deliveries: Deliveries | None = None
@@ -74,8 +75,10 @@ class InOrder:
 
     def _wait_for(self, batch: int, end: int) -> None:
         """Takes a delivery, or reads the batch here."""
+        if self._here is not None and self._take_here(batch):
+            return
         if self._deliveries is None or self._is_late(batch):
-            self._read_group_here(batch, end)
+            self._read_here_from(batch, end)
             return
         delivery = self._deliveries.take(0.0 if self._is_silent else self._patience)
         if isinstance(delivery, Delivery):
@@ -94,23 +97,31 @@ class InOrder:
                     self._patience,
                 )
             self._is_silent = True
-            self._read_group_here(batch, end)
+            self._read_here_from(batch, end)
 
     def _is_late(self, batch: int) -> bool:
-        """Returns whether batches of too many later groups have come."""
+        """Returns whether batches of too many later units have come."""
         if not self._waiting:
             return False
-        newest = self._group_of(max(self._waiting))
-        return newest - self._group_of(batch) > len(self._processes) + 1
+        newest = self._unit_of(max(self._waiting))
+        return newest - self._unit_of(batch) > len(self._processes) + 1
 
-    def _read_group_here(self, batch: int, end: int) -> None:
-        """Reads a batch and what else is missing of its group."""
-        group = self._group_of(batch)
-        last = self._firsts[group + 1] if group + 1 < len(self._firsts) else end
-        for number, tensors in self._read_here(batch, min(last, end)):
-            self._waiting.setdefault(number, tensors)
+    def _read_here_from(self, batch: int, end: int) -> None:
+        """Begins to read here what is missing of a batch's unit."""
+        unit = self._unit_of(batch)
+        last = self._firsts[unit + 1] if unit + 1 < len(self._firsts) else end
+        self._here = self._read_here(batch, min(last, end))
         if self._deliveries is None and time.monotonic() > self._asked + _PAUSE_SECONDS:
             self._ask(min(last, end))
+
+    def _take_here(self, batch: int) -> bool:
+        """Takes the next batch that is read here; returns whether there was one."""
+        for number, tensors in self._here or ():
+            if number >= batch:
+                self._waiting.setdefault(number, tensors)
+            return True
+        self._here = None
+        return False
 
     def _ask(self, first: int) -> None:
         self._asked = time.monotonic()
@@ -127,5 +138,5 @@ class InOrder:
                 end.error,
             )
 
-    def _group_of(self, batch: int) -> int:
+    def _unit_of(self, batch: int) -> int:
         return bisect.bisect_right(self._firsts, batch) - 1

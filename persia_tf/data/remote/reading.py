@@ -1,4 +1,4 @@
-"""Reads groups of batches, for the datasets that run in this process."""
+"""Reads units of batches, for the datasets that run in this process."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 import numpy as np
 
 from persia_tf.data.remote.recipe import DataSet, prepared
+from persia_tf.data.remote.units import firsts_of_units
 
-# A group of which no batch was asked for in this time is that of a program that ended.
+# A unit of which no batch was asked for in this time is that of a program that ended.
 _IDLE_SECONDS = 600.0
 
 # Of this process; another one at the same address has another number.
 _PROCESS = secrets.randbits(62)
 
 
-class _Group:
-    """The batches of a group from one on, which it begins to read at once.
+class _Unit:
+    """The batches of a unit from one on, which it begins to read at once.
 
     Its methods are not thread-safe.
     """
@@ -56,54 +57,54 @@ class _Group:
         self._tables.close()
 
 
-class _Groups:
-    """The groups that are being read in this process. Thread-safe."""
+class _Units:
+    """The units that are being read in this process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._open: dict[int, _Group] = {}
+        self._open: dict[int, _Unit] = {}
         self._handles = itertools.count()
         self._pool = ThreadPoolExecutor(2, "persia_data")
 
-    def add(self, group: _Group) -> int:
-        """Returns the handle of a group."""
+    def add(self, unit: _Unit) -> int:
+        """Returns the handle of a unit."""
         with self._lock:
             handle = next(self._handles)
-            self._open[handle] = group
+            self._open[handle] = unit
             self._forget_idle()
         return handle
 
     def open(
         self, recipe: bytes, epoch: int, start: int, end: int, number: int
     ) -> tuple[np.ndarray, ...]:
-        """Begins to read a group: see `functions.open_group`."""
+        """Begins to read a unit: see `functions.open_unit`."""
         data = prepared(bytes(recipe))
-        firsts, _ = data.samples.groups(int(epoch))
+        firsts = firsts_of_units(data.samples, int(epoch))
         ends = [*firsts[1:], end]
         first = max(firsts[number], int(start))
         last = min(ends[number], int(end))
-        handle = self.add(_Group(data, int(epoch), first, last, self._pool))
+        handle = self.add(_Unit(data, int(epoch), first, last, self._pool))
         return tuple(map(np.int64, (handle, first, last)))
 
     def read(self, handle: int) -> tuple[np.ndarray, ...]:
-        """Returns the next batch of a group: see `functions.read_batch`."""
+        """Returns the next batch of a unit: see `functions.read_batch`."""
         with self._lock:
-            group = self._open[int(handle)]
-        arrays = group.read()
-        if group.is_read:
+            unit = self._open[int(handle)]
+        arrays = unit.read()
+        if unit.is_read:
             with self._lock:
                 del self._open[int(handle)]
-            group.close()
+            unit.close()
         return np.int64(_PROCESS), *arrays
 
     def _forget_idle(self) -> None:
         now = time.monotonic()
-        for handle, group in list(self._open.items()):
-            if now - group.asked > _IDLE_SECONDS:
+        for handle, unit in list(self._open.items()):
+            if now - unit.asked > _IDLE_SECONDS:
                 del self._open[handle]
 
 
-_GROUPS = _Groups()
+_UNITS = _Units()
 
-open_group = _GROUPS.open
-read_batch = _GROUPS.read
+open_unit = _UNITS.open
+read_batch = _UNITS.read

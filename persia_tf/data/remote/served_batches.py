@@ -14,6 +14,7 @@ from persia_tf.data.remote.deliveries import Deliveries
 from persia_tf.data.remote.graphs import calls_python
 from persia_tf.data.remote.in_order import InOrder
 from persia_tf.data.remote.recipe import Recipe
+from persia_tf.data.remote.units import firsts_of_units
 
 
 class Place(NamedTuple):
@@ -92,7 +93,7 @@ class ServedBatches(Batches):
     def read(self, start: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
         """Yields the batches of an epoch from a position on."""
         epoch = start.epoch
-        firsts, _ = self._samples.groups(epoch)
+        firsts = firsts_of_units(self._samples, epoch)
         end = self.begin(epoch).batch + (self.length or 0)
 
         def request(first: int) -> Deliveries:
@@ -132,8 +133,8 @@ class ServedBatches(Batches):
         map_func = self._map_func
         specs = self._local.columns.specs()
 
-        def opened(group: tf.Tensor) -> Any:
-            return functions.open_group(recipe, epoch, start, end, group)
+        def opened(unit: tf.Tensor) -> Any:
+            return functions.open_unit(recipe, epoch, start, end, unit)
 
         def batches(handle: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> Any:
             numbers = tf.data.Dataset.range(first, last)
@@ -154,22 +155,22 @@ class ServedBatches(Batches):
             tensors = tf.nest.flatten(element, expand_composites=True)
             return (batch, process, *tensors)
 
-        groups = self._groups_of(epoch, start, end)
-        # A group is read while the one before it is handed out.
-        dataset = tf.data.Dataset.range(*groups).map(opened).prefetch(1)
+        units = self._units_of(epoch, start, end)
+        # A unit is read while the one before it is handed out.
+        dataset = tf.data.Dataset.range(*units).map(opened).prefetch(1)
         dataset = dataset.flat_map(batches).map(read)
         dataset = dataset.map(mapped, num_parallel_calls=1)
         self._spec = dataset.element_spec[2]
         options = tf.data.Options()
-        # The state of the functions is where they are in a group.
+        # The state of the functions is where they are in a unit.
         options.experimental_external_state_policy = (
             tf.data.experimental.ExternalStatePolicy.IGNORE
         )
         return dataset.map(flat).with_options(options)
 
-    def _groups_of(self, epoch: int, start: int, end: int) -> tuple[int, int]:
-        """Returns the numbers of the first group of some batches, and of the end."""
-        firsts, _ = self._samples.groups(epoch)
+    def _units_of(self, epoch: int, start: int, end: int) -> tuple[int, int]:
+        """Returns the numbers of the first unit of some batches, and of the end."""
+        firsts = firsts_of_units(self._samples, epoch)
         numbers = [n for n, first in enumerate(firsts) if first < end]
         before = sum(first <= start for first in firsts[: len(numbers)])
         return max(before - 1, 0), len(numbers)
