@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.base import checks
+from persia_tf.data import arguments
 from persia_tf.data.reading.batches import SampleBatches
 from persia_tf.data.reading.csv_files import CsvFiles
 from persia_tf.data.reading.file_samples import FileSamples, Order
@@ -17,9 +18,7 @@ from persia_tf.data.reading.parts import Format, parts_of
 from persia_tf.data.reading.source import Source
 from persia_tf.data.reading.tensors import Columns
 from persia_tf.data.reading.tfrecord_files import TFRecordFiles
-from persia_tf.layers.workers import Workers
 
-_MOST = 1 << 40
 _COUNTS = tuple(f"I{number}" for number in range(1, 14))
 _CATEGORIES = tuple(f"C{number}" for number in range(1, 27))
 
@@ -295,22 +294,14 @@ def _dataset(
     features: Mapping[str, Any] | None = None,
 ) -> tf.data.Dataset:
     names = reader.schema.names if features is None else list(features)
-    if label is not None and label not in names:
-        raise ValueError(
-            f"`label` must be the name of a column: one of {names}. "
-            f"Received: label={label!r}"
-        )
+    arguments.check_label(label, names)
     samples = FileSamples(reader, parts_of(reader, files), order)
 
     def finished(columns: Mapping[str, Any]) -> Any:
         if features is not None:
             [records] = columns.values()
             columns = tf.io.parse_example(records, dict(features))
-        if label is None:
-            return columns
-        columns = dict(columns)
-        labels = columns.pop(label)
-        return columns, labels
+        return arguments.with_labels(columns, label)
 
     return Source(SampleBatches(samples, Columns(reader.schema), finished)).dataset()
 
@@ -322,24 +313,16 @@ def _order(
     drop_remainder: bool,
     shard: tuple[int, int] | tf.distribute.Strategy | None,
 ) -> Order:
-    if shard is None:
-        shard = (0, 1)
-    elif isinstance(shard, tf.distribute.Strategy):
-        workers = Workers(shard)
-        shard = (workers.index, workers.count)
-    if len(shard) != 2:
-        raise ValueError(
-            "`shard` must be a pair: the number of this program, and how many there "
-            f"are; or the strategy of several workers. Received: shard={shard!r}"
-        )
-    shards = checks.integer("shard[1]", shard[1], 1, _MOST)
+    own, count = arguments.shard_of(shard)
     return Order(
-        batch_size=checks.integer("batch_size", batch_size, 1, _MOST),
+        batch_size=checks.integer("batch_size", batch_size, 1, arguments.MOST),
         drop_remainder=drop_remainder,
-        shuffle_buffer=checks.integer("shuffle_buffer", shuffle_buffer, 0, _MOST),
-        seed=checks.integer("seed", seed, 0, _MOST),
-        shard=checks.integer("shard[0]", shard[0], 0, shards - 1),
-        shards=shards,
+        shuffle_buffer=checks.integer(
+            "shuffle_buffer", shuffle_buffer, 0, arguments.MOST
+        ),
+        seed=checks.integer("seed", seed, 0, arguments.MOST),
+        shard=own,
+        shards=count,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.base import checks
+from persia_tf.data import arguments
 from persia_tf.data.reading.batches import SampleBatches
 from persia_tf.data.reading.kafka.bad_events import BadEvents
 from persia_tf.data.reading.kafka.client import KafkaClient
@@ -19,8 +20,6 @@ from persia_tf.data.reading.source import Source
 from persia_tf.data.reading.tensors import Columns
 
 __all__ = ["KafkaStatistics", "kafka", "kafka_statistics"]
-
-_MOST = 1 << 40
 
 
 def kafka(
@@ -38,7 +37,7 @@ def kafka(
     bad_events: str | os.PathLike[str] | None = None,
     removed: str = "error",
     group: str | None = None,
-    shard: tuple[int, int] | None = None,
+    shard: tuple[int, int] | tf.distribute.Strategy | None = None,
     timeout: float = 60.0,
     config: Mapping[str, Any] | None = None,
 ) -> tf.data.Dataset:
@@ -98,8 +97,8 @@ def kafka(
             has them is complete, so that Kafka's tools show how far training is.
             Defaults to None: nothing is committed.
         shard: Of several programs that train together, the number of this one, and how
-            many there are: each reads other partitions. Defaults to None: this program
-            reads all.
+            many there are, or the strategy of several workers: each reads other
+            partitions. Defaults to None: this program reads all.
         timeout: For how many seconds brokers may be away. Defaults to `60.0`.
         config: More settings of librdkafka, such as `{"security.protocol": "SSL"}`.
             Defaults to None.
@@ -120,17 +119,13 @@ def kafka(
         ValueError: if an argument is out of its range.
     """
     checks.instance("columns", columns, Mapping, "a dict with a type for each column")
-    if label is not None and label not in columns:
-        raise ValueError(
-            f"`label` must be the name of a column: one of {list(columns)}. "
-            f"Received: label={label!r}"
-        )
+    arguments.check_label(label, columns)
     checks.one_of("start", start, ("beginning", "end"))
     checks.one_of("removed", removed, ("error", "skip"))
-    own, count = _shard(shard)
+    own, count = arguments.shard_of(shard)
     stream = Stream(
         topics=_names("topics", topics),
-        batch_size=checks.integer("batch_size", batch_size, 1, _MOST),
+        batch_size=checks.integer("batch_size", batch_size, 1, arguments.MOST),
         start=start,
         until_end=until_end,
         max_wait=None if max_wait is None else checks.positive("max_wait", max_wait),
@@ -151,11 +146,7 @@ def kafka(
     samples = KafkaSamples(client, stream, events, BadEvents(bad_events))
 
     def finished(tensors: Mapping[str, Any]) -> Any:
-        if label is None:
-            return tensors
-        features = dict(tensors)
-        labels = features.pop(label)
-        return features, labels
+        return arguments.with_labels(tensors, label)
 
     return Source(SampleBatches(samples, Columns(events.schema), finished)).dataset()
 
@@ -201,15 +192,3 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
             f"Received: {name}={value!r}"
         )
     return tuple(dict.fromkeys(names))
-
-
-def _shard(shard: tuple[int, int] | None) -> tuple[int, int]:
-    if shard is None:
-        return 0, 1
-    if len(shard) != 2:
-        raise ValueError(
-            "`shard` must be a pair: the number of this program, and how many there "
-            f"are. Received: shard={shard!r}"
-        )
-    count = checks.integer("shard[1]", shard[1], 1, _MOST)
-    return checks.integer("shard[0]", shard[0], 0, count - 1), count

@@ -6,7 +6,8 @@ import itertools
 import secrets
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -32,18 +33,16 @@ class _Unit:
         self._columns = data.columns
         start = data.samples.position([epoch, first])
         self._tables = data.samples.tables(start, last)
-        self._next = pool.submit(next, self._tables)
+        self._first: Future[Any] | None = pool.submit(next, self._tables)
         self._left = last - first
         self.asked = time.monotonic()
 
     def read(self) -> tuple[np.ndarray, ...]:
         """Returns the arrays of the next batch."""
         self.asked = time.monotonic()
-        table, _ = self._next.result()
+        first, self._first = self._first, None
+        table, _ = next(self._tables) if first is None else first.result()
         self._left -= 1
-        if self._left:
-            self._next = Future()
-            self._next.set_result(next(self._tables))
         return self._columns.arrays(table)
 
     @property
@@ -52,8 +51,7 @@ class _Unit:
         return not self._left
 
     def close(self) -> None:
-        """Ends reading."""
-        wait([self._next])
+        """Ends reading, after the last batch."""
         self._tables.close()
 
 
@@ -66,14 +64,6 @@ class _Units:
         self._handles = itertools.count()
         self._pool = ThreadPoolExecutor(2, "persia_data")
 
-    def add(self, unit: _Unit) -> int:
-        """Returns the handle of a unit."""
-        with self._lock:
-            handle = next(self._handles)
-            self._open[handle] = unit
-            self._forget_idle()
-        return handle
-
     def open(
         self, recipe: bytes, epoch: int, start: int, end: int, number: int
     ) -> tuple[np.ndarray, ...]:
@@ -83,7 +73,11 @@ class _Units:
         ends = [*firsts[1:], end]
         first = max(firsts[number], int(start))
         last = min(ends[number], int(end))
-        handle = self.add(_Unit(data, int(epoch), first, last, self._pool))
+        unit = _Unit(data, int(epoch), first, last, self._pool)
+        with self._lock:
+            handle = next(self._handles)
+            self._open[handle] = unit
+            self._forget_idle()
         return tuple(map(np.int64, (handle, first, last)))
 
     def read(self, handle: int) -> tuple[np.ndarray, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -58,8 +59,7 @@ class ServedBatches(Batches):
         self._distribute = distribute
         self._patience = patience
         self._recipe = Recipe.of(self._samples).to_json()
-        self._spec: Any = None
-        # Finds the spec.
+        self._spec = self._mapped(0, 0, 1).element_spec[2]
         if calls_python(self._dataset(0, 0, 1)):
             raise ValueError(
                 "`map_func` must not call Python functions, such as by "
@@ -129,6 +129,20 @@ class ServedBatches(Batches):
         Its elements are a batch's number, the number of the process that read it, and
         the tensors of the mapped element.
         """
+
+        def flat(batch: tf.Tensor, process: tf.Tensor, element: Any) -> Any:
+            tensors = tf.nest.flatten(element, expand_composites=True)
+            return (batch, process, *tensors)
+
+        options = tf.data.Options()
+        # The state of the functions is where they are in a unit.
+        options.experimental_external_state_policy = (
+            tf.data.experimental.ExternalStatePolicy.IGNORE
+        )
+        return self._mapped(epoch, start, end).map(flat).with_options(options)
+
+    def _mapped(self, epoch: int, start: int, end: int) -> tf.data.Dataset:
+        """Returns the same dataset, with the mapped element as it is."""
         recipe = self._recipe
         map_func = self._map_func
         specs = self._local.columns.specs()
@@ -151,26 +165,14 @@ class ServedBatches(Batches):
                 element = map_func(*element) if is_tuple else map_func(element)
             return batch, process, element
 
-        def flat(batch: tf.Tensor, process: tf.Tensor, element: Any) -> Any:
-            tensors = tf.nest.flatten(element, expand_composites=True)
-            return (batch, process, *tensors)
-
         units = self._units_of(epoch, start, end)
         # A unit is read while the one before it is handed out.
         dataset = tf.data.Dataset.range(*units).map(opened).prefetch(1)
         dataset = dataset.flat_map(batches).map(read)
-        dataset = dataset.map(mapped, num_parallel_calls=1)
-        self._spec = dataset.element_spec[2]
-        options = tf.data.Options()
-        # The state of the functions is where they are in a unit.
-        options.experimental_external_state_policy = (
-            tf.data.experimental.ExternalStatePolicy.IGNORE
-        )
-        return dataset.map(flat).with_options(options)
+        return dataset.map(mapped, num_parallel_calls=1)
 
     def _units_of(self, epoch: int, start: int, end: int) -> tuple[int, int]:
         """Returns the numbers of the first unit of some batches, and of the end."""
         firsts = firsts_of_units(self._samples, epoch)
-        numbers = [n for n, first in enumerate(firsts) if first < end]
-        before = sum(first <= start for first in firsts[: len(numbers)])
-        return max(before - 1, 0), len(numbers)
+        first = bisect.bisect_right(firsts, start) - 1
+        return max(first, 0), bisect.bisect_left(firsts, end)

@@ -74,7 +74,7 @@ class JsonEvents:
         if not numbers:
             return
         try:
-            table = self._read([lines[number] for number in numbers])
+            table = self._read([lines[number] for number in numbers], self.schema)
         except self._pa.ArrowInvalid as error:
             table, reason = None, str(error).removesuffix(" in row 0")
         else:
@@ -90,19 +90,19 @@ class JsonEvents:
             self._divide(lines, numbers[:half], tables, bad)
             self._divide(lines, numbers[half:], tables, bad)
 
-    def _read(self, lines: Sequence[bytes]) -> Any:
+    def _read(self, lines: Sequence[bytes], schema: Any) -> Any:
         text = b"\n".join(lines) + b"\n"
         table = self._json.read_json(
             self._pa.BufferReader(text),
             # In one block, so that any event fits into it.
             self._json.ReadOptions(use_threads=False, block_size=len(text) + 1),
             self._json.ParseOptions(
-                explicit_schema=self.schema, unexpected_field_behavior="ignore"
+                explicit_schema=schema, unexpected_field_behavior="ignore"
             ),
         )
         # pyarrow reads strings that are not UTF-8, but cannot convert them.
         table.validate(full=True)
-        return table.select(self.schema.names)
+        return table.select(schema.names)
 
     def _without_wrong(self, table: Any) -> tuple[Any, dict[int, str]]:
         """Fills in values; returns the rows without wrong ones, and what is wrong."""
@@ -143,7 +143,7 @@ class JsonEvents:
 
     def _check_can_parse(self, field: Any) -> None:
         try:
-            self._read([b"{}"])
+            self._read([b"{}"], self._pa.schema([field]))
         except (self._pa.ArrowException, NotImplementedError) as error:
             raise errors.InvalidArgumentError(
                 f"column {field.name!r} has the type {field.type}, which cannot be "
