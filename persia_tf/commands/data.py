@@ -72,7 +72,9 @@ def _add_work_dir(parser: argparse.ArgumentParser) -> None:
         type=arguments.folder,
         metavar="DIR",
         help="folder of the journal of one dispatcher, from which it goes on after it "
-        "was killed (default: no journal, so that trainers have to be restarted too)",
+        "was killed (default: no journal; then trainers read the files of readers "
+        "themselves for the rest of the epoch, and those with other datasets must be "
+        "restarted too)",
     )
 
 

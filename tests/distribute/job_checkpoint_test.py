@@ -208,3 +208,19 @@ def test_another_number_of_workers_is_refused_within_an_epoch(run):
     assert ended.status == RAISED, ended.errors
     assert "start 2 workers; or save at the end of an epoch" in ended.output
     assert "a checkpoint of 2 workers from within epoch 0, and 1" in ended.output
+
+
+SHARDED = """
+read = ptf.data.parquet(DATA, 16, columns=["id"], shard=strategy)
+found = []
+for batch in strategy.experimental_distribute_dataset(read):
+    for part in strategy.experimental_local_results(batch["id"]):
+        found += part.numpy().tolist()
+say(found=found)
+"""
+
+
+def test_fit_does_not_divide_a_worker_s_data_once_more(data, results_of):
+    program = f"DATA = {str(data)!r}\n" + SHARDED
+    workers = [each["found"] for each in results_of("2 workers", program)]
+    assert sorted(sum(workers, [])) == list(range(ROWS))

@@ -9,30 +9,26 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.data.reading.handing import NO_PLACE, PLACE_SPEC, MessageBox, take
+from persia_tf.data.reading.positions import Positions
 from persia_tf.data.reading.samples import Samples
 from persia_tf.data.reading.tensors import Columns
 
 
-class Batches(abc.ABC):
-    """Yields the batches of a data set, as flat tuples of arrays.
-
-    Its positions are those of `Samples`.
-    """
+class Batches(Positions):
+    """Yields the batches of a data set, as flat tuples of arrays."""
 
     @property
     @abc.abstractmethod
-    def length(self) -> int | None:
-        """How many batches an epoch has; None if only reading all of it tells."""
+    def specs(self) -> tuple[tf.TensorSpec, ...]:
+        """The specs of a batch's arrays."""
 
-    @property
-    def is_stream(self) -> bool:
-        """Whether there are pauses, in which `read` yields a pair of Nones."""
-        return False
+    @abc.abstractmethod
+    def read(self, start: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Yields the batches of an epoch from a position on, and the one after each."""
 
-    @property
-    def is_endless(self) -> bool:
-        """Whether an epoch has no last batch."""
-        return False
+    @abc.abstractmethod
+    def element(self, tensors: Sequence[tf.Tensor]) -> Any:
+        """Returns the dataset's element of a batch, given tensors of its arrays."""
 
     def pause(self) -> tuple[Any, ...]:
         """Returns the arrays that stand for a pause of a stream."""
@@ -42,31 +38,6 @@ class Batches(abc.ABC):
         """Returns whether tensors are those of a batch, and not of a pause."""
         del tensors
         return tf.constant(True)
-
-    def saved(self, position: Any) -> None:
-        """Says that a checkpoint of a position is complete."""
-        del position
-
-    @property
-    @abc.abstractmethod
-    def specs(self) -> tuple[tf.TensorSpec, ...]:
-        """The specs of a batch's arrays."""
-
-    @abc.abstractmethod
-    def begin(self, epoch: int) -> Any:
-        """Returns the position before the first batch of an epoch."""
-
-    @abc.abstractmethod
-    def position(self, values: Sequence[int]) -> Any:
-        """Returns the position that has some values: see `Samples.position`."""
-
-    @abc.abstractmethod
-    def read(self, start: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        """Yields the batches of an epoch from a position on, and the one after each."""
-
-    @abc.abstractmethod
-    def element(self, tensors: Sequence[tf.Tensor]) -> Any:
-        """Returns the dataset's element of a batch, given tensors of its arrays."""
 
 
 class SampleBatches(Batches):
@@ -102,6 +73,11 @@ class SampleBatches(Batches):
     def is_endless(self) -> bool:
         """Whether an epoch has no last batch."""
         return self.samples.is_endless
+
+    @property
+    def is_shard(self) -> bool:
+        """Whether other programs read the rest of the data."""
+        return self.samples.is_shard
 
     def pause(self) -> tuple[Any, ...]:
         """Returns the place that stands for a pause."""

@@ -75,9 +75,10 @@ class FileSamples(Samples):
         self._order = order
         # The groups of the epoch that was asked for last.
         self._known: tuple[int, Any] = (-1, None)
-        if order.shards > 1:
-            self.count()
-        if not self.length and order.shards > 1:
+        if not self.is_shard:
+            return
+        self.count()
+        if not self.length:
             raise errors.InvalidArgumentError(
                 f"the files have {self._rows} rows, which are too few for "
                 f"{order.shards} programs with a batch of {order.batch_size} each"
@@ -99,9 +100,14 @@ class FileSamples(Samples):
         if self._rows is None:
             return None
         full, rest = divmod(self._rows, self._order.batch_size)
-        if self._order.shards > 1:
+        if self.is_shard:
             return full // self._order.shards
         return full + (rest > 0 and not self._order.drop_remainder)
+
+    @property
+    def is_shard(self) -> bool:
+        """Whether other programs read the rest of the data."""
+        return self._order.shards > 1
 
     def count(self) -> None:
         """Counts the rows of all parts, which takes reading them for some formats."""
@@ -180,7 +186,7 @@ class FileSamples(Samples):
         """
         order = self._order
         last = end
-        if last is None and order.shards > 1:
+        if last is None and self.is_shard:
             last = self._first + (self.length or 0)
         batch = start.batch
         if last is None:

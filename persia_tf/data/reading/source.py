@@ -51,7 +51,7 @@ class Source:
         """Makes the next iteration begin at a position, after which a batch is left.
 
         Args:
-            values: The position's values: see `Samples.position`.
+            values: The position's values: see `Positions.position`.
         """
         self._begin_at(self.batches.position(values))
 
@@ -135,6 +135,14 @@ class Source:
         if self.batches.is_stream:
             arrays = arrays.filter(self.batches.is_batch)
         dataset = arrays.map(lambda *arrays: self.batches.element(arrays))
+        if self.batches.is_shard:
+            # Otherwise `fit` of several workers would divide the batches once more, and
+            # leave most of them out.
+            options = tf.data.Options()
+            options.experimental_distribute.auto_shard_policy = (
+                tf.data.experimental.AutoShardPolicy.OFF
+            )
+            dataset = dataset.with_options(options)
         # `JobCheckpoint` and `ptf.data.service` find it there.
         dataset.persia_source = self
         return dataset

@@ -133,9 +133,9 @@ class InOrder:
             self._asked = float("inf")
         else:
             logging.warning(
-                "the data workers failed, so this program reads the files itself for a "
-                "while: %s",
-                end.error,
+                "the data workers failed, so this program reads the files itself, and "
+                "asks them again after %g seconds: %s",
+                *(_PAUSE_SECONDS, end.error),
             )
 
     def _unit_of(self, batch: int) -> int:

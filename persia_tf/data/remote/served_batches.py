@@ -77,6 +77,11 @@ class ServedBatches(Batches):
         return self._samples.length
 
     @property
+    def is_shard(self) -> bool:
+        """Whether other programs read the rest of the data."""
+        return self._samples.is_shard
+
+    @property
     def specs(self) -> tuple[tf.TensorSpec, ...]:
         """The spec of a batch's number."""
         return (tf.TensorSpec([], tf.int64),)

@@ -94,6 +94,11 @@ class KafkaSamples(Samples):
         return not self._stream.until_end
 
     @property
+    def is_shard(self) -> bool:
+        """Whether other programs read other partitions."""
+        return self._stream.shards > 1
+
+    @property
     def statistics(self) -> KafkaStatistics:
         """What the iteration that began last has counted."""
         return KafkaStatistics() if self._sorting is None else self._sorting.statistics
