@@ -20,12 +20,9 @@
 //   PersiaRemoteLookup_of_persia_ops_so(ids, live; table, dim, cluster, ...)
 //       -> rows               looks up rows of a table on shards, in an
 //                             exported graph: see remote_lookup_op.cc
-//   PersiaTakeMessage(place)
-//       -> message            takes a message that pyarrow made: see
-//                             take_message_op.cc
-//   PersiaColumns(message; formats, dtypes)
-//       -> columns            makes tensors of a record batch of Arrow: see
-//                             columns_op.cc
+//   PersiaTakeBatch(place; formats, dtypes)
+//       -> columns            takes a batch that pyarrow made: see
+//                             take_batch_op.cc
 //
 // The ids' tensor is flattened. With combiner "none", there is one row per id,
 // and `splits` must be empty. With another combiner, there is one row per bag:
@@ -63,8 +60,7 @@ void RegisterRowsOp();
 void RegisterStageOp();
 void RegisterCommitOp();
 void RegisterRemoteLookupOp();
-void RegisterTakeMessageOp();
-void RegisterColumnsOp();
+void RegisterTakeBatchOp();
 
 // Registers `op`, with unknown output shapes. TensorFlow does not fold, merge
 // or drop a stateful op, and runs it in program order with a function's other

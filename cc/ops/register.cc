@@ -28,8 +28,7 @@ const bool registered = [] {
   RegisterStageOp();
   RegisterCommitOp();
   RegisterRemoteLookupOp();
-  RegisterTakeMessageOp();
-  RegisterColumnsOp();
+  RegisterTakeBatchOp();
   return true;
 }();
 

@@ -1,7 +1,7 @@
 """Bridge to the native core: libpersia.so through ctypes.
 
 `library()` returns the library with every function of `cc/capi/persia.h`,
-`persia_messages.h`, `persia_remote.h`, `persia_requests.h` and `persia_stats.h`
+`persia_batches.h`, `persia_remote.h`, `persia_requests.h` and `persia_stats.h`
 declared. A function that returns a status raises one of `persia_tf.errors` on failure;
 text arguments must be encoded with `utf8()`. ctypes releases the GIL during each call,
 so other threads run meanwhile.
@@ -475,8 +475,9 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_remote_refresh": (RemoteHandle, _TEXT, _INT, _IDS, _COUNT, _FLOATS),
     "persia_remote_erase": (RemoteHandle, _TEXT, _IDS, _COUNT),
     "persia_remote_close": (_COUNT,),
-    "persia_messages_put": (
-        *(ctypes.c_int64, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+    "persia_batches_put": (
+        *(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64),
+        ctypes.POINTER(ctypes.c_int64),
     ),
     "persia_records_unpack": (
         *(ctypes.c_void_p, _COUNT, _IDS, ctypes.POINTER(_COUNT)),
@@ -509,8 +510,9 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_events_close": (None, (EventsHandle,)),
     "persia_events_free": (None, (EventsHandle,)),
     "persia_server_free": (None, (ServerHandle,)),
-    "persia_messages_open": (ctypes.c_int64, ()),
-    "persia_messages_close": (None, (ctypes.c_int64,)),
+    "persia_batches_open": (ctypes.c_int64, ()),
+    "persia_batches_finish": (None, (ctypes.c_int64,)),
+    "persia_batches_close": (None, (ctypes.c_int64,)),
     "persia_body_get": (None, (BodyHandle, ctypes.POINTER(BodyView))),
     "persia_body_free": (None, (BodyHandle,)),
     "persia_page_get": (None, (PageHandle, ctypes.POINTER(PageView))),

@@ -118,6 +118,7 @@ def result(folder):
         return dict(file)
 
 
+@pytest.mark.slow
 def test_a_killed_job_ends_with_the_same_bits(start_job, kafka, tmp_path):
     fill(kafka)
     for name, kills in (("undisturbed", []), ("killed", [3, 15])):

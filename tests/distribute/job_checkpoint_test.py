@@ -168,7 +168,9 @@ def end_of(run, tmp_path):
 @pytest.mark.parametrize(
     ("way", "save_freq", "kills"),
     [
-        ("own data", 5, [((1,), 12), ((0,), "save")]),
+        pytest.param(
+            "own data", 5, [((1,), 12), ((0,), "save")], marks=pytest.mark.slow
+        ),
         pytest.param(
             "global batches", 5, [((1,), 29), ((0, 1), 13)], marks=pytest.mark.slow
         ),

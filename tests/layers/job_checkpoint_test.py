@@ -95,7 +95,7 @@ def run_job(start_shards, data, tmp_path):
     [
         ("parquet", 10, [3, 25, 40, 21]),
         ("csv", 10, [25, 40]),
-        ("parquet", "epoch", [50, 30]),
+        pytest.param("parquet", "epoch", [50, 30], marks=pytest.mark.slow),
     ],
 )
 def test_a_killed_job_ends_with_the_same_bits(run_job, reader, save_freq, kills):

@@ -22,6 +22,7 @@ def read_from_data_workers():
     return service, sorted(map(int, dataset.as_numpy_iterator()))
 
 
+@pytest.mark.slow
 def test_programs_read_from_data_workers_although_all_were_killed(start_cluster):
     cluster = start_cluster(shards=1, data_workers=2, cpus=0.5)
     # By value, since Ray's workers cannot import this module.

@@ -19,6 +19,7 @@ from persia_tf.data.reading.mixing import mixed
 from persia_tf.data.reading.opening import pyarrow
 from persia_tf.data.reading.parts import Format, Part
 from persia_tf.data.reading.position import Position
+from persia_tf.data.reading.runs import Run
 from persia_tf.data.reading.samples import Samples
 
 # How many parts are read ahead of the one that is used, each by a thread. The other
@@ -174,9 +175,7 @@ class FileSamples(Samples):
         sizes = [-(-group.rows // order.batch_size) for group in found]
         return [0, *np.cumsum(sizes[:-1]).tolist()], found
 
-    def tables(
-        self, start: Position, end: int | None = None
-    ) -> Iterator[tuple[Any, Position]]:
+    def runs(self, start: Position, end: int | None = None) -> Iterator[Run]:
         """Yields this program's batches of an epoch, from a position on.
 
         Args:
@@ -184,10 +183,9 @@ class FileSamples(Samples):
             end: The number in the epoch of the batch before which to stop. Defaults to
                 None: after this program's last batch.
         """
-        order = self._order
         last = end
-        if last is None and self.is_shard:
-            last = self._first + (self.length or 0)
+        if last is None and self.length is not None:
+            last = self._first + self.length
         batch = start.batch
         if last is None:
             parts = len(self._parts)
@@ -197,17 +195,29 @@ class FileSamples(Samples):
             return
         for group, following, rows in self._groups(start, parts):
             offset = start.rows if group == (start.part, start.skipped) else 0
-            while offset < len(rows):
-                table = rows.slice(offset, order.batch_size)
-                if len(table) < order.batch_size and order.drop_remainder:
-                    return
-                offset += len(table)
+            most = None if last is None else last - batch
+            ends = self._ends(offset, len(rows), most)
+            positions = []
+            for offset_after in ends:
                 batch += 1
-                at = (*group, offset) if offset < len(rows) else (*following, 0)
-                yield table, Position(start.epoch, batch, *at)
-                if batch == last:
-                    return
+                is_within = offset_after < len(rows)
+                at = (*group, offset_after) if is_within else (*following, 0)
+                positions.append(Position(start.epoch, batch, *at))
+            is_end = None if last is None else batch == last
+            if positions:
+                yield Run(rows, offset, self._order.batch_size, positions, is_end)
+            if is_end:
+                return
             del rows  # The next ones are read first.
+
+    def _ends(self, offset: int, rows: int, most: int | None) -> list[int]:
+        """Returns where batches end that begin at a row, `most` of them at the most."""
+        size = self._order.batch_size
+        ends = [*range(offset + size, rows + 1, size)]
+        is_rest_left = (rows - offset) % size > 0
+        if is_rest_left and not self._order.drop_remainder:
+            ends.append(rows)
+        return ends[:most]
 
     @property
     def _first(self) -> int:

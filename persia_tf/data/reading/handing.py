@@ -1,57 +1,54 @@
-"""Hands messages of Arrow to TensorFlow without a copy."""
+"""Hands batches of pyarrow to TensorFlow without a copy by Python."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from persia_tf.data.reading.opening import pyarrow
 from persia_tf.native import capi
-from persia_tf.ops import load
 
 # The size of an `ArrowArray` of Arrow's C data interface.
 _ARRAY_BYTES = 80
 
-PLACE_SPEC = tf.TensorSpec([2], tf.int64)
-# Where no message is.
-NO_PLACE = np.full(2, -1, np.int64)
+# The number of a box, that of a table in it, a row, and a number of rows.
+PLACE_SPEC = tf.TensorSpec([4], tf.int64)
 
 
-class MessageBox:
-    """Holds messages until ops take them, each once.
+class BatchBox:
+    """Holds batches until ops take them: see `Columns.taken`.
 
     TensorFlow copies an array that a generator yields, into memory that the system
-    clears first, which costs more than to make the message. Instead, the generator
-    yields the place where the message is.
+    clears first. So a generator yields the place where a batch is instead.
     """
 
     def __init__(self) -> None:
-        self._pa = pyarrow()
         self._library = capi.library()
-        self._number = self._library.persia_messages_open()
+        self._number = self._library.persia_batches_open()
 
-    def put(self, message: Any) -> np.ndarray:
-        """Returns the place of a message, which is a `pyarrow.Buffer`."""
-        pa = self._pa
-        array = pa.Array.from_buffers(pa.uint8(), message.size, [None, message])
+    def put(self, batch: Any, times: int = 1) -> tuple[int, int]:
+        """Puts rows into the box.
+
+        Args:
+            batch: A `pyarrow.RecordBatch`.
+            times: How often ops will take rows of it.
+
+        Returns:
+            The numbers of the box, and of the rows in it.
+        """
         exported = (ctypes.c_byte * _ARRAY_BYTES)()
-        array._export_to_c(ctypes.addressof(exported))
+        batch._export_to_c(ctypes.addressof(exported))
         number = ctypes.c_int64()
-        self._library.persia_messages_put(
-            self._number, ctypes.addressof(exported), ctypes.byref(number)
+        self._library.persia_batches_put(
+            *(self._number, ctypes.addressof(exported), times), ctypes.byref(number)
         )
-        return np.array([self._number, number.value])
+        return self._number, number.value
+
+    def finish(self) -> None:
+        """Says that no batch follows; an op may still take those that are left."""
+        self._library.persia_batches_finish(self._number)
 
     def close(self) -> None:
-        """Frees the messages that no op has taken."""
-        self._library.persia_messages_close(self._number)
-
-
-def take(place: tf.Tensor) -> tf.Tensor:
-    """Returns the bytes of a message, given the place where it was put."""
-    message = load.ops().persia_take_message(place=place)
-    message.set_shape([None])
-    return message
+        """Frees the batches that no op has taken."""
+        self._library.persia_batches_close(self._number)

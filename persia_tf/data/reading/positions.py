@@ -20,7 +20,7 @@ class Positions(abc.ABC):
 
     @property
     def is_stream(self) -> bool:
-        """Whether there are pauses, in which reading yields a pair of Nones."""
+        """Whether there are pauses, in which reading yields None."""
         return False
 
     @property

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from persia_tf.data.reading.positions import Positions
+from persia_tf.data.reading.runs import Run
 
 
 class Samples(Positions):
     """Yields the samples of a data set."""
 
     @abc.abstractmethod
-    def tables(self, start: Any) -> Iterator[tuple[Any, Any]]:
-        """Yields the batches of an epoch, from a position on.
-
-        Yields:
-            A `pyarrow.Table`, and the position after it.
-        """
+    def runs(self, start: Any) -> Iterator[Run | None]:
+        """Yields the batches of an epoch, from a position on; None for a pause."""

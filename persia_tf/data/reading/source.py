@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from persia_tf.data.reading.batches import Batches
+from persia_tf.data.reading.batches import Batches, Handed
 
 
 class _After(NamedTuple):
@@ -125,16 +125,14 @@ class Source:
         that begins within an epoch: Keras takes the first epoch's length for that of
         all epochs otherwise.
         """
-        arrays = tf.data.Dataset.from_generator(
+        handed = tf.data.Dataset.from_generator(
             self._arrays, output_signature=self.batches.specs
         )
+        dataset = self.batches.elements(handed)
         if self.length is not None:
             # TensorFlow takes what repeats for endless. A generator that has run out is
             # empty when it is repeated, which ends the iteration.
-            arrays = arrays.repeat().take(self.length)
-        if self.batches.is_stream:
-            arrays = arrays.filter(self.batches.is_batch)
-        dataset = arrays.map(lambda *arrays: self.batches.element(arrays))
+            dataset = dataset.repeat().take(self.length)
         if self.batches.is_shard:
             # Otherwise `fit` of several workers would divide the batches once more, and
             # leave most of them out.
@@ -160,30 +158,38 @@ class Source:
                 return
             start = self._next
             positions = self._positions = _whole_epochs(self._positions)
-        waiting: Any = None
-        for arrays, position in self.batches.read(start):
-            if position is None:
+        waiting: Handed | None = None
+        for handed in self.batches.read(start):
+            if handed is None:
                 # An iteration can end only between two elements.
                 yield self.batches.pause()
                 continue
             if waiting is not None:
-                yield waiting
+                yield waiting.arrays
+                waiting = None
             with self._lock:
-                positions.append(_After(position))
-            if self.batches.is_endless:
-                yield arrays
-            else:
-                waiting = arrays
-        # Before the last batch: `ends_after` asks once it was trained, and no one asks
-        # for more of a dataset of known cardinality.
+                positions.extend(map(_After, handed.positions))
+            if handed.is_end is None:
+                waiting = handed
+                continue
+            if handed.is_end:
+                self._end(start.epoch, positions)
+            yield handed.arrays
+        if waiting is not None:
+            self._end(start.epoch, positions)
+            yield waiting.arrays
+        self._run_out = positions
+
+    def _end(self, epoch: int, positions: collections.deque[_After]) -> None:
+        """Notes the end of an epoch, before its last batch is handed out.
+
+        `ends_after` asks once that was trained, and no one asks for more of a dataset
+        of known cardinality.
+        """
         with self._lock:
             if self._positions is positions:
-                self._next = self.batches.begin(start.epoch + 1)
-                if waiting is not None:
-                    positions[-1] = _After(self._next, is_end=True)
-        if waiting is not None:
-            yield waiting
-        self._run_out = positions
+                self._next = self.batches.begin(epoch + 1)
+                positions[-1] = _After(self._next, is_end=True)
 
 
 def _whole_epochs(positions: collections.deque[_After]) -> collections.deque[_After]:

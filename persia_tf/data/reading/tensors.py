@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from persia_tf.data.reading.opening import pyarrow
@@ -35,9 +34,9 @@ _TYPES = {
 class Columns:
     """The tensors of a batch's columns.
 
-    A batch comes as one array: the bytes of its message, as Arrow writes it for other
-    programs, of which an op makes tensors. To hand TensorFlow each column costs much
-    more, and strings of Python are slower still.
+    A batch is handed over as a whole, by the place where a `BatchBox` holds it, and an
+    op makes tensors of it. To hand TensorFlow each column costs much more, and strings
+    of Python are slower still.
 
     Args:
         schema: The columns, as a `pyarrow.Schema`.
@@ -45,33 +44,43 @@ class Columns:
 
     def __init__(self, schema: Any) -> None:
         self._pa = pyarrow()
-        self._empty = self._pa.RecordBatch.from_pylist([], schema)
+        self._types = schema.types
         self._fields = [(field.name, field.type) for field in schema]
 
-    def specs(self) -> tuple[tf.TensorSpec, ...]:
-        """Returns the specs of the arrays."""
-        return (tf.TensorSpec([None], tf.uint8),)
+    def batches(self, table: Any) -> list[Any]:
+        """Returns the `pyarrow.RecordBatch`es of a table that has no nulls.
 
-    def arrays(self, table: Any) -> tuple[np.ndarray, ...]:
-        """Returns the arrays of a table that has no nulls."""
-        return (np.frombuffer(self.message(table), np.uint8),)
+        There are several if the table's columns have several chunks.
 
-    def message(self, table: Any) -> Any:
-        """Returns the one array of a table, as a `pyarrow.Buffer`."""
-        # One batch, since each column has one chunk; but none of no rows.
-        [batch] = table.combine_chunks().to_batches() or [self._empty]
-        return batch.serialize()
+        Raises:
+            TypeError: if the table has other columns.
+        """
+        # The op takes the types for granted.
+        if table.schema.types != self._types:
+            raise TypeError(
+                f"the rows have the types {table.schema.types}, instead of "
+                f"{self._types}"
+            )
+        return table.to_batches()
 
-    def named(self, arrays: Sequence[tf.Tensor]) -> Mapping[str, Any]:
-        """Returns the columns by name: tensors, or ragged ones of lists."""
-        [message] = arrays
+    def batch(self, table: Any) -> Any:
+        """Returns the one `pyarrow.RecordBatch` of a table that has rows."""
+        [batch] = self.batches(table.combine_chunks())
+        return batch
+
+    def taken(self, place: tf.Tensor) -> Mapping[str, Any]:
+        """Takes a batch, given its place: see `PLACE_SPEC`.
+
+        Returns:
+            The columns by name: tensors, or ragged ones of lists.
+        """
         formats, dtypes = [], []
         for _, kind in self._fields:
             code, dtype = _TYPES[str(self._element(kind))]
             formats.append(self._list_code(kind) + code)
             dtypes += [dtype, tf.int64] if self._list_code(kind) else [dtype]
-        columns = load.ops().persia_columns(
-            message=message, formats=formats, dtypes=dtypes
+        columns = load.ops().persia_take_batch(
+            place=place, formats=formats, dtypes=dtypes
         )
         return self._of_tensors(iter(columns))
 

@@ -6,11 +6,12 @@ These names mean the same in trainers and in data workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from persia_tf.data.reading.handing import PLACE_SPEC
 from persia_tf.data.remote import reading
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -50,19 +51,13 @@ def open_unit(
     return tuple(tf.ensure_shape(each, []) for each in (handle, first, last))
 
 
-def read_batch(
-    handle: tf.Tensor, specs: Sequence[tf.TensorSpec]
-) -> tuple[tf.Tensor, list[tf.Tensor]]:
-    """Returns tensors of the process that reads, and of the next batch's arrays.
+def read_batch(handle: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns tensors of the process that reads, and of the next batch's place.
 
     Args:
         handle: That of `open_unit`.
-        specs: The specs of the arrays.
     """
-    process, *arrays = tf.raw_ops.PyFunc(
-        input=[handle],
-        token="persia_data_read",
-        Tout=[tf.int64, *(spec.dtype for spec in specs)],
+    process, place = tf.raw_ops.PyFunc(
+        input=[handle], token="persia_data_read", Tout=[tf.int64, PLACE_SPEC.dtype]
     )
-    shaped = [tf.ensure_shape(each, spec.shape) for each, spec in zip(arrays, specs)]
-    return tf.ensure_shape(process, []), shaped
+    return tf.ensure_shape(process, []), tf.ensure_shape(place, PLACE_SPEC.shape)

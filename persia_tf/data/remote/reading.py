@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from persia_tf.data.reading.handing import BatchBox
 from persia_tf.data.remote.recipe import DataSet, prepared
 from persia_tf.data.remote.units import firsts_of_units
 
@@ -32,27 +33,34 @@ class _Unit:
     ) -> None:
         self._columns = data.columns
         start = data.samples.position([epoch, first])
-        self._tables = data.samples.tables(start, last)
+        runs = data.samples.runs(start, last)
+        self._tables = (table for run in runs for table in run.batches())
         self._first: Future[Any] | None = pool.submit(next, self._tables)
         self._left = last - first
+        self._box = BatchBox()
         self.asked = time.monotonic()
 
-    def read(self) -> tuple[np.ndarray, ...]:
-        """Returns the arrays of the next batch."""
+    def read(self) -> np.ndarray:
+        """Returns the place of the next batch."""
         self.asked = time.monotonic()
         first, self._first = self._first, None
         table, _ = next(self._tables) if first is None else first.result()
         self._left -= 1
-        return self._columns.arrays(table)
+        return np.array([*self._box.put(self._columns.batch(table)), 0, len(table)])
 
     @property
     def is_read(self) -> bool:
         """Whether there are no more batches."""
         return not self._left
 
-    def close(self) -> None:
-        """Ends reading, after the last batch."""
+    def finish(self) -> None:
+        """Ends reading, after the last batch, which an op may still have to take."""
         self._tables.close()
+        self._box.finish()
+
+    def close(self) -> None:
+        """Frees what was not taken."""
+        self._box.close()
 
 
 class _Units:
@@ -84,18 +92,18 @@ class _Units:
         """Returns the next batch of a unit: see `functions.read_batch`."""
         with self._lock:
             unit = self._open[int(handle)]
-        arrays = unit.read()
+        place = unit.read()
         if unit.is_read:
             with self._lock:
                 del self._open[int(handle)]
-            unit.close()
-        return np.int64(_PROCESS), *arrays
+            unit.finish()
+        return np.int64(_PROCESS), place
 
     def _forget_idle(self) -> None:
         now = time.monotonic()
         for handle, unit in list(self._open.items()):
             if now - unit.asked > _IDLE_SECONDS:
-                del self._open[handle]
+                self._open.pop(handle).close()
 
 
 _UNITS = _Units()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from persia_tf.data.reading.batches import Batches, SampleBatches
+from persia_tf.data.reading.batches import Batches, Handed, SampleBatches
 from persia_tf.data.remote import functions
 from persia_tf.data.remote.deliveries import Deliveries
 from persia_tf.data.remote.graphs import calls_python
@@ -95,7 +95,7 @@ class ServedBatches(Batches):
         epoch, batch, *_ = map(int, values)
         return Place(epoch, batch)
 
-    def read(self, start: Place) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    def read(self, start: Place) -> Iterator[Handed]:
         """Yields the batches of an epoch from a position on."""
         epoch = start.epoch
         firsts = firsts_of_units(self._samples, epoch)
@@ -114,14 +114,18 @@ class ServedBatches(Batches):
         for batch, tensors in ordered.batches(start.batch, end):
             number = next(self._numbers)
             self._tensors[number] = tensors
-            yield (number,), Place(epoch, batch + 1)
+            positions = [Place(epoch, batch + 1)]
+            yield Handed((number,), positions, batch + 1 == end)
 
-    def element(self, tensors: Sequence[tf.Tensor]) -> Any:
-        """Returns the dataset's element of a batch's number."""
+    def elements(self, handed: tf.data.Dataset) -> tf.data.Dataset:
+        """Returns the dataset of batches, given that of their numbers."""
+        return handed.map(self._element)
+
+    def _element(self, number: tf.Tensor) -> Any:
         flat_specs = tf.nest.flatten(self._spec, expand_composites=True)
         taken = tf.py_function(
             lambda number: self._tensors.pop(int(number)),
-            tensors,
+            [number],
             [spec.dtype for spec in flat_specs],
         )
         for each, spec in zip(taken, flat_specs):
@@ -150,7 +154,6 @@ class ServedBatches(Batches):
         """Returns the same dataset, with the mapped element as it is."""
         recipe = self._recipe
         map_func = self._map_func
-        specs = self._local.columns.specs()
 
         def opened(unit: tf.Tensor) -> Any:
             return functions.open_unit(recipe, epoch, start, end, unit)
@@ -160,8 +163,8 @@ class ServedBatches(Batches):
             return numbers.map(lambda batch: (batch, handle))
 
         def read(batch: tf.Tensor, handle: tf.Tensor) -> Any:
-            process, arrays = functions.read_batch(handle, specs)
-            columns = self._local.columns.named(arrays)
+            process, place = functions.read_batch(handle)
+            columns = self._local.columns.taken(place)
             return batch, process, self._local.finished(columns)
 
         def mapped(batch: tf.Tensor, process: tf.Tensor, element: Any) -> Any:

@@ -17,6 +17,7 @@ from persia_tf.data.reading.kafka.position import ENDLESS, KafkaPosition, Place
 from persia_tf.data.reading.kafka.reader import KafkaReader
 from persia_tf.data.reading.kafka.sorting import KafkaStatistics, Sorting
 from persia_tf.data.reading.opening import pyarrow
+from persia_tf.data.reading.runs import Run
 from persia_tf.data.reading.samples import Samples
 
 # An iteration can end, and a partial batch be handed out, this often.
@@ -145,10 +146,8 @@ class KafkaSamples(Samples):
             )
         return KafkaPosition(int(epoch), tuple(places))
 
-    def tables(
-        self, start: KafkaPosition
-    ) -> Iterator[tuple[Any, KafkaPosition] | tuple[None, None]]:
-        """Yields batches of events, and a pair of Nones when none came for a while."""
+    def runs(self, start: KafkaPosition) -> Iterator[Run | None]:
+        """Yields batches of events, and None when no event came for a while."""
         self._sorting = sorting = Sorting(
             self._events,
             start.places,
@@ -164,9 +163,11 @@ class KafkaSamples(Samples):
         with contextlib.closing(reader):
             for table in self._batches(reader, sorting):
                 if table is None:
-                    yield None, None
-                else:
-                    yield table, KafkaPosition(start.epoch, sorting.places)
+                    yield None
+                    continue
+                position = KafkaPosition(start.epoch, sorting.places)
+                is_end = False if self.is_endless else None
+                yield Run(table, 0, len(table), [position], is_end)
 
     def saved(self, position: KafkaPosition) -> None:
         """Commits the offsets that a checkpoint has."""

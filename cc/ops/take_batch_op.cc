@@ -1,11 +1,12 @@
-// PersiaColumns(message; formats, dtypes) -> columns
+// PersiaTakeBatch(place; formats, dtypes) -> columns
 //
-// Makes tensors of the columns of a record batch, of which `message` has the
-// bytes. `formats` are the columns' types, as ParseColumnType takes them. Of a
-// column of lists, two tensors are made: the values of all lists, and the row
-// splits, int64. The op copies, so that a tensor that lives long keeps no
-// others' memory. It never blocks. It fails with kDataLoss if the message is
-// damaged.
+// Takes rows out of a box (see cc/columns/batch_boxes.h), and makes tensors of
+// their columns. `place` has the number of the box, that of the batch, that of
+// its first row to take, and how many rows to take. `formats` are the columns'
+// types, as ParseColumnType takes them. Of a column of lists, two tensors are
+// made: the values of all lists, and the row splits, int64. The op copies, so
+// that a tensor that lives long keeps no others' memory. It never blocks. It
+// fails with kNotFound if the batch was taken.
 
 #include <algorithm>
 #include <memory>
@@ -13,8 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "cc/columns/batch_boxes.h"
+#include "cc/columns/batch_columns.h"
 #include "cc/columns/column_type.h"
-#include "cc/columns/record_batch.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/ops.h"
 #include "tensorflow/c/ops.h"
@@ -23,11 +25,12 @@
 namespace persia {
 namespace {
 
-struct ColumnsKernel {
+struct TakeBatchKernel {
   std::vector<ColumnType> types;
 };
 
-Status Configure(TF_OpKernelConstruction* construction, ColumnsKernel* kernel) {
+Status Configure(TF_OpKernelConstruction* construction,
+                 TakeBatchKernel* kernel) {
   std::vector<std::string> formats;
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "formats", &formats));
   for (const std::string& format : formats) {
@@ -39,7 +42,7 @@ Status Configure(TF_OpKernelConstruction* construction, ColumnsKernel* kernel) {
 }
 
 void* Create(TF_OpKernelConstruction* construction) {
-  auto kernel = std::make_unique<ColumnsKernel>();
+  auto kernel = std::make_unique<TakeBatchKernel>();
   const Status status = Configure(construction, kernel.get());
   return CreateOrFail(construction, status, std::move(kernel));
 }
@@ -79,7 +82,7 @@ class Outputs {
 Status PutFixed(const Column& column, size_t width, Outputs* outputs) {
   auto tensor = outputs->Next(column.count, width);
   if (!tensor.ok()) return tensor.status();
-  std::copy_n(column.values.data(), column.count * width,
+  std::copy_n(column.values, column.count * width,
               static_cast<uint8_t*>(TF_TensorData(tensor->get())));
   return Status();
 }
@@ -89,7 +92,8 @@ Status PutBits(const Column& column, Outputs* outputs) {
   if (!tensor.ok()) return tensor.status();
   const Span<bool> to = Values<bool>(*tensor);
   for (size_t i = 0; i < column.count; ++i) {
-    to[i] = (column.values[i / 8] >> (i % 8) & 1) != 0;
+    const size_t bit = column.first_bit + i;
+    to[i] = (column.values[bit / 8] >> (bit % 8) & 1) != 0;
   }
   return Status();
 }
@@ -97,10 +101,10 @@ Status PutBits(const Column& column, Outputs* outputs) {
 Status PutTexts(const Column& column, Outputs* outputs) {
   auto tensor = outputs->Next(column.count, sizeof(TF_TString));
   if (!tensor.ok()) return tensor.status();
-  const auto* const from = reinterpret_cast<const char*>(column.values.data());
+  const auto* const from = reinterpret_cast<const char*>(column.values);
   // TensorFlow has made empty strings.
   const Span<TF_TString> to = Values<TF_TString>(*tensor);
-  uint64_t begin = 0;
+  uint64_t begin = column.texts[0];
   for (size_t i = 0; i < column.count; ++i) {
     const uint64_t end = column.texts[i + 1];
     TF_TString_Copy(&to[i], from + begin, end - begin);
@@ -114,7 +118,7 @@ Status PutSplits(const Column& column, Outputs* outputs) {
   if (!tensor.ok()) return tensor.status();
   const Span<int64_t> to = Values<int64_t>(*tensor);
   for (size_t i = 0; i <= column.rows; ++i) {
-    to[i] = static_cast<int64_t>(column.lists[i]);
+    to[i] = static_cast<int64_t>(column.lists[i] - column.lists[0]);
   }
   return Status();
 }
@@ -134,11 +138,18 @@ Status Put(const Column& column, const ColumnType& type, Outputs* outputs) {
   return type.list_width == 0 ? Status() : PutSplits(column, outputs);
 }
 
-Status PutAll(const ColumnsKernel& kernel, TF_OpKernelContext* context) {
-  auto message = GetInput(context, 0);
-  if (!message.ok()) return message.status();
+Status PutAll(const TakeBatchKernel& kernel, TF_OpKernelContext* context) {
+  auto place = GetInput(context, 0);
+  if (!place.ok()) return place.status();
+  const Span<const int64_t> numbers = Values<const int64_t>(*place);
+  if (numbers.size() != 4) {
+    return InvalidArgument("place must hold four values, received ",
+                           numbers.size());
+  }
+  auto batch = TakeBatch(numbers[0], numbers[1]);
+  if (!batch.ok()) return batch.status();
   auto columns =
-      ParseRecordBatch(Values<const uint8_t>(*message), kernel.types);
+      ColumnsOf((*batch)->array(), numbers[2], numbers[3], kernel.types);
   if (!columns.ok()) return columns.status();
   Outputs outputs(context);
   for (size_t i = 0; i < columns->size(); ++i) {
@@ -149,20 +160,21 @@ Status PutAll(const ColumnsKernel& kernel, TF_OpKernelContext* context) {
 
 void Compute(void* kernel, TF_OpKernelContext* context) {
   RunKernel(context, [&] {
-    return PutAll(*static_cast<ColumnsKernel*>(kernel), context);
+    return PutAll(*static_cast<TakeBatchKernel*>(kernel), context);
   });
 }
 
 }  // namespace
 
-void RegisterColumnsOp() {
-  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaColumns");
-  TF_OpDefinitionBuilderAddInput(op, "message: uint8");
+void RegisterTakeBatchOp() {
+  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaTakeBatch");
+  TF_OpDefinitionBuilderAddInput(op, "place: int64");
   TF_OpDefinitionBuilderAddOutput(op, "columns: dtypes");
   TF_OpDefinitionBuilderAddAttr(op, "formats: list(string) >= 1");
   TF_OpDefinitionBuilderAddAttr(op, "dtypes: list(type) >= 1");
-  RegisterOp(op, /*is_stateful=*/false);
-  RegisterKernel("PersiaColumns", Create, Compute, Delete<ColumnsKernel>);
+  // What is taken is gone.
+  RegisterOp(op, /*is_stateful=*/true);
+  RegisterKernel("PersiaTakeBatch", Create, Compute, Delete<TakeBatchKernel>);
 }
 
 }  // namespace persia

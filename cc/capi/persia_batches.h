@@ -1,8 +1,8 @@
 /* The part of the C interface that hands batches of samples to ops. The rules
  * in the first comment of persia.h apply. */
 
-#ifndef PERSIA_CC_CAPI_PERSIA_MESSAGES_H_
-#define PERSIA_CC_CAPI_PERSIA_MESSAGES_H_
+#ifndef PERSIA_CC_CAPI_PERSIA_BATCHES_H_
+#define PERSIA_CC_CAPI_PERSIA_BATCHES_H_
 
 #include <stdint.h>
 
@@ -12,15 +12,18 @@
 extern "C" {
 #endif
 
-/* Returns the number of a new box for messages. */
-PERSIA_EXPORT int64_t persia_messages_open(void);
-/* Puts a message into a box. `array` is an ArrowArray of bytes, of Arrow's C
- * data interface, which this call takes over. Sets `number` to the message's
- * number in the box, with which the op PersiaTakeMessage takes it. */
-PERSIA_EXPORT int persia_messages_put(int64_t box, void* array,
-                                      int64_t* number);
-/* Frees the messages that are left in a box. */
-PERSIA_EXPORT void persia_messages_close(int64_t box);
+/* Returns the number of a new box for batches. */
+PERSIA_EXPORT int64_t persia_batches_open(void);
+/* Puts a batch into a box. `array` is an ArrowArray of Arrow's C data
+ * interface, a record batch, which this call takes over. Sets `number` to the
+ * batch's number in the box, with which the op PersiaTakeBatch takes rows of it
+ * so many times. */
+PERSIA_EXPORT int persia_batches_put(int64_t box, void* array, int64_t times,
+                                     int64_t* number);
+/* Says that no batch follows: frees the box once nothing can be taken. */
+PERSIA_EXPORT void persia_batches_finish(int64_t box);
+/* Frees a box with the batches that are left in it. */
+PERSIA_EXPORT void persia_batches_close(int64_t box);
 
 /* Moves the contents of the records in `bytes`, which are a part of a file that
  * TensorFlow wrote, to its front. Sets `count` to the number of records, and
@@ -40,4 +43,4 @@ PERSIA_EXPORT int persia_gather(const void* from, uint64_t count,
 }
 #endif
 
-#endif /* PERSIA_CC_CAPI_PERSIA_MESSAGES_H_ */
+#endif /* PERSIA_CC_CAPI_PERSIA_BATCHES_H_ */

@@ -4,23 +4,27 @@
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/capi/error.h"
-#include "cc/capi/persia_messages.h"
+#include "cc/capi/persia_batches.h"
+#include "cc/columns/arrow_array.h"
+#include "cc/columns/batch_boxes.h"
 #include "cc/columns/gather.h"
-#include "cc/columns/message_boxes.h"
 #include "cc/columns/records.h"
 
-int64_t persia_messages_open() { return persia::OpenMessageBox(); }
+int64_t persia_batches_open() { return persia::OpenBatchBox(); }
 
-int persia_messages_put(int64_t box, void* array, int64_t* number) {
-  persia::HeldMessage message(static_cast<ArrowArray*>(array));
+int persia_batches_put(int64_t box, void* array, int64_t times,
+                       int64_t* number) {
+  persia::HeldBatch batch(static_cast<ArrowArray*>(array));
   return persia::ReportStatus(persia::CatchBadAlloc([&] {
-    auto put = persia::PutMessage(box, std::move(message));
+    auto put = persia::PutBatch(box, std::move(batch), times);
     if (put.ok()) *number = *put;
     return put.status();
   }));
 }
 
-void persia_messages_close(int64_t box) { persia::CloseMessageBox(box); }
+void persia_batches_finish(int64_t box) { persia::FinishBatchBox(box); }
+
+void persia_batches_close(int64_t box) { persia::CloseBatchBox(box); }
 
 int persia_records_unpack(uint8_t* bytes, uint64_t size, int64_t* offsets,
                           uint64_t* count) {
