@@ -16,17 +16,25 @@ from persia_tf._keras import IS_KERAS_3
 
 
 class _Names(NamedTuple):
-    """What the Keras in use calls its loop, the steps done in it, and their number."""
+    """What the Keras in use calls its loop, and the numbers that it has.
+
+    Attributes:
+        loop: The loop.
+        done: How many steps were done in it.
+        length: How many batches an epoch has, or None.
+        steps: `steps_per_epoch`.
+    """
 
     loop: str
     done: str
     length: str
+    steps: str
 
 
 _NAMES = (
-    _Names("epoch_iterator", "_steps_seen", "_num_batches")
+    _Names("epoch_iterator", "_steps_seen", "_num_batches", "steps_per_epoch")
     if IS_KERAS_3
-    else _Names("data_handler", "_current_step", "_inferred_steps")
+    else _Names("data_handler", "_current_step", "_inferred_steps", "_inferred_steps")
 )
 
 
@@ -44,6 +52,16 @@ def set_length(batches: int) -> None:
         setattr(loop, _NAMES.length, batches)
 
 
+def set_steps(steps: int) -> None:
+    """Says how many steps the epoch that begins has, of a `fit` with a number of them.
+
+    Until it is called again, the next epochs have as many.
+    """
+    loop = _loop()
+    if loop is not None:
+        setattr(loop, _NAMES.steps, steps)
+
+
 def _loop() -> Any:
     """Returns the loop of the `fit` that called a callback."""
     frame = sys._getframe()
@@ -54,6 +72,7 @@ def _loop() -> Any:
         frame = frame.f_back
     logging.warning(
         "This version of Keras has another loop than those that persia_tf knows: after "
-        "the rest of an epoch, the other epochs may have too few batches."
+        "the rest of an epoch, the other epochs may have too few batches; and with "
+        "`steps_per_epoch`, the rest of an epoch too many."
     )
     return None

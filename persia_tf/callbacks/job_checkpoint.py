@@ -156,7 +156,10 @@ class JobCheckpoint(TableCheckpoint):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         super().on_epoch_begin(epoch, logs)
         self._place.epoch = epoch
-        if self._place.length is not None and self._steps is None:
+        if self._has_own_steps:
+            self._place.batch %= self._steps
+            fit_loop.set_steps(self._steps - self._place.batch)
+        elif self._place.length is not None and self._steps is None:
             fit_loop.set_length(self._place.length)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -166,8 +169,7 @@ class JobCheckpoint(TableCheckpoint):
             add_to_metrics(self.model, restored)
         self._place.batch += batch - self._last_batch
         super().on_train_batch_end(batch, logs)
-        is_of_data = self._steps in (None, self._place.length)
-        if self._is_rest and is_of_data and self._is_last_step():
+        if self._is_rest and not self._has_own_steps and self._is_last_step():
             fit_loop.end_epoch()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -181,18 +183,23 @@ class JobCheckpoint(TableCheckpoint):
             self._save()
 
     @property
-    def _steps(self) -> int | None:
-        """The steps of an epoch, as far as Keras knew them when `fit` began.
-
-        With `steps_per_epoch`, epochs of Keras are not those of the data.
-        """
+    def _steps(self) -> Any:
+        """The steps of an epoch, as far as Keras knew them when `fit` began."""
         return self.params.get("steps")
+
+    @property
+    def _has_own_steps(self) -> bool:
+        """Whether `steps_per_epoch` makes epochs of Keras others than the data's."""
+        has_data = self._place.source is not None
+        return has_data and self._steps not in (None, self._place.length)
 
     def _is_due(self) -> bool:
         # After its last step, an epoch is saved once Keras has ended it.
         return super()._is_due() and not self._is_last_step()
 
     def _is_last_step(self) -> bool:
+        if self._has_own_steps:
+            return self._place.batch >= self._steps
         source = self._place.source
         return source is not None and source.ends_after(self._batches)
 

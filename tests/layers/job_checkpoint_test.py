@@ -21,7 +21,7 @@ import counted_job
 import persia_tf as ptf
 from persia_tf._keras import keras
 
-data, job_folder, addresses, save_freq, kill_at, reader = sys.argv[1:]
+data, job_folder, addresses, save_freq, kill_at, reader, steps = sys.argv[1:]
 counted_job.seed(1)
 cluster = ptf.Cluster(addresses.split(","), staleness=0, timeout=20)
 model = counted_job.make_model(cluster, metrics=[["mae"], []])
@@ -45,9 +45,12 @@ class Killer(keras.callbacks.Callback):
 
 
 train = read.map(counted_job.doubled)
+if int(steps):
+    train = train.repeat()
 history = model.fit(
-    ptf.data.prefetch(train, model, staleness=0), epochs=3, initial_epoch=job.epoch,
-    callbacks=[job, Killer()], verbose=0,
+    ptf.data.prefetch(train, model, staleness=0),
+    epochs=3 * 47 // int(steps) if int(steps) else 3, initial_epoch=job.epoch,
+    steps_per_epoch=int(steps) or None, callbacks=[job, Killer()], verbose=0,
 )
 values = counted_job.state_of(model, cluster)
 values["mae"] = np.array(history.history["head_mae"][-1])
@@ -71,14 +74,14 @@ def data(tmp_path):
 def run_job(start_shards, data, tmp_path):
     """Runs a job, killed at steps and started again; returns its state at the end."""
 
-    def run(name, reader, save_freq, kills):
+    def run(name, reader, save_freq, kills, steps):
         root = tmp_path / name
         root.mkdir()
         shards = start_shards(2, checkpoint_root=str(root))
         addresses = ",".join(shard.address for shard in shards)
         for kill_at in (*kills, 0):
             command = [sys.executable, "-c", JOB, str(data), str(root / "job")]
-            command += [addresses, str(save_freq), str(kill_at), reader]
+            command += [addresses, str(save_freq), str(kill_at), reader, str(steps)]
             ended = subprocess.run(
                 command, env=same_path(), capture_output=True, text=True, timeout=300
             )
@@ -91,16 +94,18 @@ def run_job(start_shards, data, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("reader", "save_freq", "kills"),
+    ("reader", "save_freq", "kills", "steps"),
     [
-        ("parquet", 10, [3, 25, 40, 21]),
-        ("csv", 10, [25, 40]),
-        pytest.param("parquet", "epoch", [50, 30], marks=pytest.mark.slow),
+        ("parquet", 10, [3, 25, 40, 21], 0),
+        pytest.param("csv", 10, [25, 40], 0, marks=pytest.mark.slow),
+        pytest.param("parquet", "epoch", [50, 30], 0, marks=pytest.mark.slow),
+        # An epoch of all files has 47 steps.
+        ("csv", 10, [25, 40], 3),
     ],
 )
-def test_a_killed_job_ends_with_the_same_bits(run_job, reader, save_freq, kills):
-    undisturbed = run_job("undisturbed", reader, save_freq, [])
-    killed = run_job("killed", reader, save_freq, kills)
+def test_a_killed_job_ends_with_the_same_bits(run_job, reader, save_freq, kills, steps):
+    undisturbed = run_job("undisturbed", reader, save_freq, [], steps)
+    killed = run_job("killed", reader, save_freq, kills, steps)
     assert undisturbed.keys() == killed.keys()
     for name, value in undisturbed.items():
         if name != "mae":
