@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from persia_tf import errors, files
 from persia_tf.commands import checkpoint_rows
+from persia_tf.commands.actions import Actions
 from persia_tf.native import capi
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ persia checkpoint compact /checkpoints/run1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the actions of `persia checkpoint`, and their options."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = Actions(parser, EXAMPLES, checkpoint_rows.EXAMPLES)
     for name, text, description, add_options in (
         (
             "save",
@@ -64,27 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_path,
         ),
     ):
-        action = actions.add_parser(
-            name,
-            help=text,
-            description=description,
-            examples=_examples(name),
-            allow_abbrev=False,
-        )
-        add_options(action)
+        add_options(actions.add(name, text, description))
 
 
 def _add_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path", metavar="PATH", help="a checkpoint, or a folder of several"
     )
-
-
-def _examples(action: str) -> str:
-    if action in checkpoint_rows.EXAMPLES:
-        return checkpoint_rows.EXAMPLES[action]
-    lines = EXAMPLES.strip().splitlines()
-    return "\n".join(line for line in lines if line.split()[2] == action)
 
 
 def run(args: argparse.Namespace) -> int:

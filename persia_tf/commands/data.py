@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from persia_tf import errors
 from persia_tf.base import addresses
 from persia_tf.commands import arguments, running
+from persia_tf.commands.actions import Actions
 from persia_tf.processes import loopback, tensorflow_settings
 
 if TYPE_CHECKING:
@@ -44,26 +45,15 @@ _ACTIONS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia data`."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = Actions(parser, EXAMPLES)
     for name, (text, description) in _ACTIONS.items():
-        action = actions.add_parser(
-            name,
-            help=text,
-            description=description,
-            examples=_examples(name),
-            allow_abbrev=False,
-        )
+        action = actions.add(name, text, description)
         if name == "dispatcher":
             _add_work_dir(action)
         else:
             _add_dispatcher(action)
         _add_listening(action, default_port=7200 if name == "dispatcher" else 7201)
         running.add_process_arguments(action, "the port")
-
-
-def _examples(action: str) -> str:
-    lines = EXAMPLES.strip().splitlines()
-    return "\n".join(line for line in lines if f"data {action}" in line)
 
 
 def _add_work_dir(parser: argparse.ArgumentParser) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from persia_tf import errors, stats
 from persia_tf.commands import arguments, asking, status
+from persia_tf.commands.actions import Actions
 
 # The examples in the help of `persia table`.
 EXAMPLES = """
@@ -28,7 +29,7 @@ _LS_HEADER = ("TABLE", "SHARDS", "DIM", "ROWS", "BYTES")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia table`."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = Actions(parser, EXAMPLES)
     for name, text, description in (
         (
             "ls",
@@ -47,13 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "asked for confirmation.",
         ),
     ):
-        action = actions.add_parser(
-            name,
-            help=text,
-            description=description,
-            examples=_examples(name),
-            allow_abbrev=False,
-        )
+        action = actions.add(name, text, description)
         _add_shards(action)
         if name != "ls":
             action.add_argument("name", metavar="NAME", help="the table's full name")
@@ -74,11 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         arguments.add_auth_token_file(action)
         arguments.add_tls(action)
-
-
-def _examples(action: str) -> str:
-    lines = EXAMPLES.strip().splitlines()
-    return "\n".join(line for line in lines if f"table {action}" in line)
 
 
 def _add_shards(parser: argparse.ArgumentParser) -> None:
