@@ -2,6 +2,8 @@
 
     PERSIA_TF_DATA=... python benchmarks/data_service_bench.py
     PERSIA_TF_DATA=... python benchmarks/data_service_bench.py --workers 1 2 3
+    PERSIA_TF_DATA=... python benchmarks/data_service_bench.py --train \
+        --program-share 0.4 --share 0.1 --workers 1 2 3 4 5
 
 The pipeline reads the text of the Criteo sample, again and again, hashes its 26 strings
 of an ad to ids, and takes the logarithms of its counts. Its batches are dropped. Each
@@ -15,7 +17,11 @@ several of them fit on this machine; the program beside them is not limited.
     worker_ms            processor time of all data workers per batch
 
 With `--train`, a click model trains on the batches with two shards, and `program_ms` is
-the processor time of the program that trains, per step.
+the processor time of the program that trains, per step. With `--program-share`, the
+program is limited too, and
+
+    program_busy         how much of its share the program uses: batches per second grow
+                         with the data workers until it is 1
 
 The last line is one JSON object.
 """
@@ -95,11 +101,14 @@ def read(arguments: argparse.Namespace) -> dict[str, float]:
     seconds = time.monotonic() - began
     used = [cpu_seconds(pid) - before for pid, before in zip(pids, used)]
     del tf
-    return {
+    figures = {
         "batches_per_second": count / seconds,
         "program_ms": 1000 * used[0] / count,
         "worker_ms": 1000 * sum(used[1:]) / count,
     }
+    if arguments.program_share:
+        figures["program_busy"] = used[0] / seconds / arguments.program_share
+    return figures
 
 
 def _step(train: Any, arguments: argparse.Namespace) -> Any:
@@ -167,15 +176,17 @@ def measure(
     command += [f"--batch-size={arguments.batch_size}"]
     command += [f"--seconds={arguments.seconds}", f"--shards={shards}"]
     command += ["--train"] if shards else []
+    command += [f"--program-share={arguments.program_share}"]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        share = 1.0 if shards else arguments.share
+        own = arguments.program_share
+        share = 1.0 if shards and not own else arguments.share
         if workers:
             address, pids = stack.enter_context(data_workers(workers, share, folder))
             command += [f"--address={address}", "--pids", *map(str, pids)]
         group = None
-        if not workers and not shards:
-            group = stack.enter_context(limited_cpu.limited(share))
+        if own or not (workers or shards):
+            group = stack.enter_context(limited_cpu.limited(own or share))
 
         def join() -> None:
             if group is not None:
@@ -227,6 +238,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--train", action="store_true", help="train a click model on the batches")
     add("--workers", type=int, nargs="+", default=[1, 2, 3], help="(%(default)s)")
     add("--share", type=float, default=0.25, help="of a core (%(default)s)")
+    add("--program-share", type=float, default=0.0, help="of a core; 0: all")
     add("--batch-size", type=int, default=1024, help="rows of a batch (%(default)s)")
     add("--mib", type=float, default=512.0, help="size of the file (%(default)s)")
     add("--seconds", type=float, default=20.0, help="of each way (%(default)s)")
@@ -252,7 +264,10 @@ def main() -> None:
         print(f"{name}: {shown}")
     setup = {
         name: getattr(arguments, name)
-        for name in ("train", "share", "batch_size", "mib", "seconds", "turns")
+        for name in (
+            *("train", "share", "program_share", "batch_size", "mib", "seconds"),
+            "turns",
+        )
     }
     setup["cores"] = os.cpu_count()
     print(
