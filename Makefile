@@ -18,7 +18,7 @@ OF_TENSORFLOW := tests/checkpoint tests/compatibility tests/conversion tests/dat
 TENSORFLOWS ?= 2.16 2.18 2.21
 # One process more than there are cores: tests often wait for other processes.
 PYTEST := pytest -q --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 4 \
-  --dist worksteal
+  --dist worksteal --durations 40 --durations-min 20
 # Excludes slow tests, except in test-all. SLOW= includes them in any target.
 SLOW ?= -m 'not slow'
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check

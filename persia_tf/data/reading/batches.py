@@ -81,16 +81,6 @@ class SampleBatches(Batches):
         return self.samples.length
 
     @property
-    def is_stream(self) -> bool:
-        """Whether there are pauses, in which `read` yields a pair of Nones."""
-        return self.samples.is_stream
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether an epoch has no last batch."""
-        return self.samples.is_endless
-
-    @property
     def is_shard(self) -> bool:
         """Whether other programs read the rest of the data."""
         return self.samples.is_shard
@@ -155,7 +145,7 @@ class SampleBatches(Batches):
             yield from self._undivided(run, box)
             return
         yield from self._undivided(run._replace(positions=run.positions[:-1]), box)
-        *_, last = run.batches()
+        last = run.batch(len(run.positions) - 1)
         if run.is_end is None:
             last = last.take(np.arange(len(last)))
         yield self._alone(last, run.positions[-1:], run.is_end, box)

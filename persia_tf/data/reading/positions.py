@@ -19,16 +19,6 @@ class Positions(abc.ABC):
         """How many batches an epoch has; None if only reading all of it tells."""
 
     @property
-    def is_stream(self) -> bool:
-        """Whether there are pauses, in which reading yields None."""
-        return False
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether an epoch has no last batch."""
-        return False
-
-    @property
     def is_shard(self) -> bool:
         """Whether other programs read the rest of the data."""
         return False

@@ -23,11 +23,14 @@ class Run(NamedTuple):
     positions: Sequence[Any]
     is_end: bool | None
 
+    def batch(self, number: int) -> Any:
+        """Returns the table of a batch, of which the first one has the number 0."""
+        at = self.first + number * self.batch_size
+        return self.rows.slice(at, self.batch_size)
+
     def batches(self) -> Iterator[Any]:
         """Yields the table of each batch."""
-        for number in range(len(self.positions)):
-            at = self.first + number * self.batch_size
-            yield self.rows.slice(at, self.batch_size)
+        return map(self.batch, range(len(self.positions)))
 
 
 class Piece(NamedTuple):

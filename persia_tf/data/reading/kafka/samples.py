@@ -85,16 +85,6 @@ class KafkaSamples(Samples):
         return None
 
     @property
-    def is_stream(self) -> bool:
-        """True: there are pauses without events."""
-        return True
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether there is no last batch."""
-        return not self._stream.until_end
-
-    @property
     def is_shard(self) -> bool:
         """Whether other programs read other partitions."""
         return self._stream.shards > 1
@@ -166,7 +156,7 @@ class KafkaSamples(Samples):
                     yield None
                     continue
                 position = KafkaPosition(start.epoch, sorting.places)
-                is_end = False if self.is_endless else None
+                is_end = None if self._stream.until_end else False
                 yield Run(table, 0, len(table), [position], is_end)
 
     def saved(self, position: KafkaPosition) -> None:
