@@ -51,7 +51,7 @@ def test_one_of_a_native_program(name, tmp_path):
     [
         "checkpoint_bench",
         "cold_start",
-        "freshness",
+        pytest.param("freshness", marks=pytest.mark.slow),
         pytest.param("metrics_cost", marks=pytest.mark.slow),
         pytest.param("model_server_bench", marks=pytest.mark.slow),
         pytest.param("model_server_flood", marks=pytest.mark.slow),

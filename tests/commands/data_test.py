@@ -4,7 +4,9 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent import futures
 
+import grpc
 import pytest
 
 LISTENING = {
@@ -115,12 +117,16 @@ def test_a_worker_finds_the_dispatcher_in_the_environment(persia, start):
     command.wait_for(LISTENING["worker"])
 
 
-def test_another_server_is_no_dispatcher(persia, start):
-    _, dispatcher = start("dispatcher")
-    _, worker = start("worker", f"--dispatcher={dispatcher}")
-    command = persia("data", "worker", "--port=0", f"--dispatcher={worker}")
-    assert command.wait() == 1
-    assert f"another server listens there. Received: {worker}" in command.stderr
+def test_another_server_is_no_dispatcher(persia):
+    other = grpc.server(futures.ThreadPoolExecutor(1))
+    address = f"127.0.0.1:{other.add_insecure_port('127.0.0.1:0')}"
+    other.start()
+    try:
+        command = persia("data", "worker", "--port=0", f"--dispatcher={address}")
+        assert command.wait() == 1
+    finally:
+        other.stop(None)
+    assert f"another server listens there. Received: {address}" in command.stderr
 
 
 def test_the_port_file_holds_the_port(start, tmp_path):

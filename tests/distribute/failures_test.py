@@ -104,7 +104,8 @@ with strategy.scope():
 """
 
 
-@pytest.mark.parametrize("staleness", [pytest.param(0, marks=pytest.mark.slow), 4])
+@pytest.mark.slow
+@pytest.mark.parametrize("staleness", [0, 4])
 def test_a_push_that_fails_on_one_worker_ends_all(staleness, run_workers):
     program = programs.preamble(timeout=TIMEOUT) + programs.MODEL
     program += PUSHES_FAIL.replace("STALENESS", str(staleness))

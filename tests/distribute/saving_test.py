@@ -116,6 +116,7 @@ def names(folder):
     return sorted(path.name for path in folder.glob("*.keras"))
 
 
+@pytest.mark.slow
 def test_workers_that_were_killed_go_on_from_the_last_epoch(run, tmp_path):
     whole, other = (ended.result() for ended in run("whole", stop=None))
     assert other["rows"] == whole["rows"] and other["weights"] == whole["weights"]

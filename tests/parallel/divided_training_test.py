@@ -45,7 +45,13 @@ def expected(run_python):
 _expected = []
 
 
-@pytest.mark.parametrize("axes", APPLIED)
+@pytest.mark.parametrize(
+    "axes",
+    [
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("columns", "rows")),
+        "columns, then rows",
+    ],
+)
 def test_a_group_trains_as_one_process(axes, run_workers, expected):
     program = preamble() + TRAIN.replace("APPLY", APPLIED[axes])
     first, second = [ended.result() for ended in run_workers(program)]

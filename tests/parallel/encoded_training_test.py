@@ -1,5 +1,6 @@
 """Workers that exchange fewer bytes still train the same model."""
 
+import pytest
 from group_programs import preamble
 
 ENCODED = """
@@ -72,6 +73,7 @@ def check(encodings, run_workers, tmp_path, tolerance):
     return first["names"]
 
 
+@pytest.mark.slow
 def test_a_threshold_for_gradients_and_activations(run_workers, tmp_path):
     # Half of the inputs are not sent in training, and the model is evaluated with all.
     encodings = "ptf.parallel.Threshold(0.05), ptf.parallel.Threshold(0.5)"
