@@ -82,6 +82,7 @@ def test_a_threshold_for_gradients_and_activations(run_workers, tmp_path):
     assert any(name.startswith("wide/gather/") for name in names)
 
 
+@pytest.mark.slow
 def test_numbers_of_fewer_bits(run_workers, tmp_path):
     encodings = "ptf.parallel.Int8(), ptf.parallel.Float16()"
     check(encodings, run_workers, tmp_path, tolerance=0.01)
