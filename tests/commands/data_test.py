@@ -90,6 +90,7 @@ def test_trainers_read_what_two_workers_make(start, trainer, terminate):
         assert command.stderr.rstrip().endswith("Stopped")
 
 
+@pytest.mark.slow
 def test_a_killed_dispatcher_goes_on_from_its_journal(start, trainer, tmp_path):
     folder = f"--work-dir={tmp_path}/journal"
     dispatcher, address = start("dispatcher", folder)

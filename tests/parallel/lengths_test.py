@@ -67,7 +67,8 @@ slow = pytest.mark.slow
 AXES = ["columns", pytest.param("rows", marks=slow), pytest.param("heads", marks=slow)]
 
 
-@pytest.mark.parametrize("axis", AXES)
+@slow
+@pytest.mark.parametrize("axis", list(LAYERS))
 def test_lengths_that_differ_between_steps(axis, run_workers):
     steps = [5, 3, 7, 1, 5]
     results = [ended.result() for ended in run_workers(program(axis, [steps, steps]))]

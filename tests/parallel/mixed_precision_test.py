@@ -79,6 +79,7 @@ with strategy.scope():
 """
 
 
+@pytest.mark.slow
 def test_all_workers_leave_out_a_step_that_overflows_on_one(run_workers):
     for ended in run_workers(preamble() + OVERFLOW):
         (moved, scale), (moved_then, scale_then) = ended.result()["steps"]

@@ -16,9 +16,8 @@ COMMAND = [
 ]
 
 
-@pytest.mark.parametrize(
-    "options", [[], pytest.param(["--whole"], marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["--whole"]])
 def test_one_command_trains_two_workers_that_form_a_group(options, tmp_path):
     result = subprocess.run(
         [*COMMAND, *options],
