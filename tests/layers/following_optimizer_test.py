@@ -70,7 +70,13 @@ def losses(embedding, optimizer, ids):
     return [np.mean(quarter) for quarter in np.array_split(told, 4)]
 
 
-@pytest.mark.parametrize("skewed", [False, True], ids=["epochs", "zipf"])
+@pytest.mark.parametrize(
+    "skewed",
+    [
+        pytest.param(False, id="epochs", marks=pytest.mark.slow),
+        pytest.param(True, id="zipf"),
+    ],
+)
 @pytest.mark.parametrize("name", RULES)
 def test_a_model_learns_as_with_the_layer_of_keras(name, skewed, shards, table):
     ids = random_ids(skewed)

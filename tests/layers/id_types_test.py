@@ -56,7 +56,13 @@ def test_a_mask_is_of_what_is_not_zero(dtype, make_layer):
     np.testing.assert_array_equal(mask, [ids_of(dtype) != 0])
 
 
-@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        each if each in ("bool", "int8") else pytest.param(each, marks=pytest.mark.slow)
+        for each in NARROW
+    ],
+)
 def test_a_model_trains_prefetched_and_is_exported_with_its_inputs_type(
     dtype, make_layer, table, tmp_path
 ):

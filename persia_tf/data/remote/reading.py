@@ -44,7 +44,7 @@ class _Unit:
         """Returns the place of the next batch."""
         self.asked = time.monotonic()
         first, self._first = self._first, None
-        table, _ = next(self._tables) if first is None else first.result()
+        table = next(self._tables) if first is None else first.result()
         self._left -= 1
         return np.array([*self._box.put(self._columns.batch(table)), 0, len(table)])
 
