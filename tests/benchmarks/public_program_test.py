@@ -47,6 +47,7 @@ def run(folder, program, *options):
     )
 
 
+@pytest.mark.slow
 def test_a_program_learns_alike_with_either_layer(tmp_path):
     ended = run(tmp_path, PROGRAM)
     assert ended.returncode == 0, ended.stderr
@@ -59,6 +60,7 @@ def test_a_program_learns_alike_with_either_layer(tmp_path):
     assert "of the program" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_edits_are_of_the_swapped_layer_alone_and_set_up_of_both(tmp_path):
     (tmp_path / "edits.py").write_text(
         'SETUP = [("epochs=4", "epochs=1")]\n'

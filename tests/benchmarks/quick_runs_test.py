@@ -50,7 +50,7 @@ def test_one_of_a_native_program(name, tmp_path):
     "name",
     [
         "checkpoint_bench",
-        "cold_start",
+        pytest.param("cold_start", marks=pytest.mark.slow),
         pytest.param("freshness", marks=pytest.mark.slow),
         pytest.param("metrics_cost", marks=pytest.mark.slow),
         pytest.param("model_server_bench", marks=pytest.mark.slow),

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 PROGRAM = """
 import json
+
+import pytest
 import numpy as np
 import persia_tf as ptf
 from persia_tf._keras import keras
@@ -43,6 +47,7 @@ with ptf.use_cluster(cluster):
 """
 
 
+@pytest.mark.slow
 def test_a_model_goes_on_after_all_was_killed(shard_process, run_python, tmp_path):
     file = str(tmp_path / "m.keras")
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from group_programs import preamble
 
+pytestmark = pytest.mark.slow
+
 LAYERS = {
     "columns": "keras.layers.Dense(8, name='it')(x)",
     "rows": "keras.layers.EinsumDense('btc,cd->btd', (None, 8), name='it')(x)",
@@ -63,11 +65,6 @@ def program(axis, lengths):
     return preamble() + train.replace("LAYER", LAYERS[axis])
 
 
-slow = pytest.mark.slow
-AXES = ["columns", pytest.param("rows", marks=slow), pytest.param("heads", marks=slow)]
-
-
-@slow
 @pytest.mark.parametrize("axis", list(LAYERS))
 def test_lengths_that_differ_between_steps(axis, run_workers):
     steps = [5, 3, 7, 1, 5]
@@ -78,7 +75,7 @@ def test_lengths_that_differ_between_steps(axis, run_workers):
     assert all(np.array_equal(*pair) for pair in zip(*weights))
 
 
-@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("axis", list(LAYERS))
 def test_lengths_that_differ_between_workers(axis, run_workers):
     for ended in run_workers(program(axis, [[5, 5], [5, 7]])):
         raised = ended.result()["raised"]

@@ -6,7 +6,12 @@ import persia_tf as ptf
 from persia_tf._keras import keras
 
 
-@pytest.fixture(params=[0, 2], ids=["embedded", "shards"])
+@pytest.fixture(
+    params=[
+        pytest.param(0, id="embedded", marks=pytest.mark.slow),
+        pytest.param(2, id="shards"),
+    ]
+)
 def cluster(request, start_shards):
     """The embedded cluster, and one of two shards."""
     if not request.param:

@@ -26,6 +26,7 @@ def processes_with(text):
     return found
 
 
+@pytest.mark.slow
 def test_a_click_changes_a_prediction(tmp_path):
     result = subprocess.run(
         [sys.executable, run.__file__, "--quick"],

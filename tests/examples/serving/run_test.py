@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from serving import run
 
 COMMAND = [
@@ -14,6 +15,7 @@ COMMAND = [
 ]
 
 
+@pytest.mark.slow
 def test_what_is_trained_is_served_and_what_is_trained_on_too(tmp_path):
     result = subprocess.run(
         COMMAND,
