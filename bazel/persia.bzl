@@ -111,7 +111,7 @@ def persia_py_tests(name, srcs, data, deps, long_running = []):
       srcs: the files.
       data: the files that they read.
       deps: the Python that they import.
-      long_running: folders whose tests are tagged so.
+      long_running: folders whose tests are tagged so, and files.
     """
     tests = []
     for source in srcs:
