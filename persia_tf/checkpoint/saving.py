@@ -124,7 +124,14 @@ def save(
     shards = Shards(cluster.session)
     parent = _parent_in(shards, where) if incremental else None
     kept = residuals.copied(cluster.session)
-    started = Save(shards, where, max_to_keep, parent, kept, extra)
+    try:
+        started = Save(shards, where, max_to_keep, parent, kept, extra)
+    except errors.FailedPreconditionError as error:
+        if parent is None:
+            raise
+        # A shard may have restarted since it was asked what it knows.
+        logging.warning("this checkpoint will be a full one: %s", error)
+        started = Save(shards, where, max_to_keep, None, kept, extra)
     if block:
         started.wait(progress=progress)
     return started

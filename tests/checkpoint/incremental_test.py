@@ -211,6 +211,30 @@ def test_a_restore_a_restart_or_another_folder_make_it_a_whole_one(
     assert not save(restarted).is_incremental
 
 
+def test_what_shards_forget_just_before_makes_it_a_whole_one(
+    trained, save, tmp_path, monkeypatch
+):
+    run = trained(2)
+    run.step()
+    save(run)
+    run.step(seed=2)
+    begin = shards_lib.Shards.save
+
+    def late(*args):
+        monkeypatch.setattr(shards_lib.Shards, "save", begin)
+        ptf.checkpoint.save(tmp_path / "other", cluster=run.cluster)
+        begin(*args)
+
+    monkeypatch.setattr(shards_lib.Shards, "save", late)
+    rows = run.rows()
+    made = save(run)
+    assert not made.is_incremental
+    moved = trained(1)
+    ptf.checkpoint.restore(made.folder, cluster=moved.cluster)
+    assert moved.rows() == rows
+    assert save(run).is_incremental
+
+
 def test_other_shards_make_it_a_whole_one(trained, save, tmp_path):
     run = trained(2)
     run.step()
