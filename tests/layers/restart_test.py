@@ -6,8 +6,6 @@ import pytest
 
 PROGRAM = """
 import json
-
-import pytest
 import numpy as np
 import persia_tf as ptf
 from persia_tf._keras import keras
