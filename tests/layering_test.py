@@ -19,6 +19,11 @@ DECLARED = json.loads((ROOT / "cc" / "modules.json").read_text())
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
+# The first line of the definition of a type of a namespace, and no specialization.
+TYPE = re.compile(
+    r"^(?:class|enum class|struct|union) (?:PERSIA_EXPORT )?(\w+)(?![\w<]|::|.*;$)"
+)
+
 # A longer C++ file has more than one subject.
 MOST_LINES = 500
 
@@ -61,6 +66,28 @@ def long_cpp_files(root):
         if path.suffix in (".h", ".cc")
     }
     return {path: lines for path, lines in lengths.items() if lines > MOST_LINES}
+
+
+def types_of(path):
+    """The names of a C++ file's types that others may see."""
+    is_hidden = False
+    for line in path.read_text().splitlines():
+        if line == "namespace {":
+            is_hidden = True
+        elif line == "}  // namespace":
+            is_hidden = False
+        elif not is_hidden and (found := TYPE.match(line)):
+            yield found[1]
+
+
+def types_of_one_name(root):
+    """The files that define the types whose names are not theirs alone."""
+    files = {}
+    for path in sorted((root / "cc").rglob("*")):
+        if path.suffix in (".h", ".cc"):
+            for name in types_of(path):
+                files.setdefault(name, []).append(str(path.relative_to(root)))
+    return {name: paths for name, paths in files.items() if len(paths) > 1}
 
 
 def undeclared_module(module, included):
@@ -189,6 +216,27 @@ def test_a_long_cpp_file_is_found(tmp_path):
     (tmp_path / "tests" / "cc" / "long.h").write_text("\n" * 501)
     (tmp_path / "tests" / "cc" / "short.cc").write_text("\n" * 500)
     assert long_cpp_files(tmp_path) == {"tests/cc/long.h": 501}
+
+
+def test_no_two_types_have_the_same_name():
+    # All of them are in one namespace: a linker keeps one of two inline functions
+    # of the same name and uses it for both types, and says nothing.
+    assert types_of_one_name(ROOT) == {}
+
+
+def test_two_types_of_the_same_name_are_found(tmp_path):
+    for module, text in [
+        ("a", "struct X {\nclass Y : public Z {\nclass Own final {\nenum class E"),
+        ("b", "class X final {\nclass Y;\nnamespace {\nstruct Y {\n}  // namespace"),
+        ("c", "struct Yy::Inner {\nclass PERSIA_EXPORT Y\nenum class E {"),
+    ]:
+        (tmp_path / "cc" / module).mkdir(parents=True)
+        (tmp_path / "cc" / module / "x.h").write_text(text)
+    assert types_of_one_name(tmp_path) == {
+        "E": ["cc/a/x.h", "cc/c/x.h"],
+        "X": ["cc/a/x.h", "cc/b/x.h"],
+        "Y": ["cc/a/x.h", "cc/c/x.h"],
+    }
 
 
 def test_the_top_level_of_the_package_has_what_users_import_and_rooms():

@@ -10,15 +10,12 @@ struct Part {
   size_t count;
 };
 
-bool Bit(const void* bits, size_t i) {
-  return (static_cast<const uint8_t*>(bits)[i / 8] >> (i % 8) & 1) != 0;
-}
-
 bool HasNulls(const Part& part) {
   const void* const valid = part.array.buffers[0];
   if (valid == nullptr || part.array.null_count == 0) return false;
+  const Bits are_valid(valid, part.begin);
   for (size_t i = 0; i < part.count; ++i) {
-    if (!Bit(valid, part.begin + i)) return true;
+    if (!are_valid[i]) return true;
   }
   return false;
 }
@@ -38,7 +35,8 @@ const uint8_t* At(const void* buffer, size_t bytes) {
   return static_cast<const uint8_t*>(buffer) + bytes;
 }
 
-Status FindValues(const Part& part, const ColumnType& type, Column* column) {
+Status FindValues(const Part& part, const ColumnType& type,
+                  BatchColumn* column) {
   using Values = ColumnType::Values;
   const bool is_texts = type.values == Values::kTexts;
   PERSIA_RETURN_IF_ERROR(Check(part, is_texts ? 3 : 2, 0));
@@ -49,8 +47,7 @@ Status FindValues(const Part& part, const ColumnType& type, Column* column) {
       column->values = At(buffers[1], part.begin * type.width);
       break;
     case Values::kBits:
-      column->values = At(buffers[1], 0);
-      column->first_bit = part.begin;
+      column->bits = Bits(buffers[1], part.begin);
       break;
     case Values::kTexts:
       column->texts =
@@ -61,7 +58,8 @@ Status FindValues(const Part& part, const ColumnType& type, Column* column) {
   return Status();
 }
 
-Status FindLists(const Part& part, const ColumnType& type, Column* column) {
+Status FindLists(const Part& part, const ColumnType& type,
+                 BatchColumn* column) {
   PERSIA_RETURN_IF_ERROR(Check(part, 2, 1));
   const size_t width = type.list_width;
   column->lists = Offsets(At(part.array.buffers[1], part.begin * width), width);
@@ -74,9 +72,9 @@ Status FindLists(const Part& part, const ColumnType& type, Column* column) {
 
 }  // namespace
 
-Result<std::vector<Column>> ColumnsOf(const ArrowArray& batch, int64_t first,
-                                      int64_t rows,
-                                      const std::vector<ColumnType>& types) {
+Result<std::vector<BatchColumn>> ColumnsOf(
+    const ArrowArray& batch, int64_t first, int64_t rows,
+    const std::vector<ColumnType>& types) {
   if (first < 0 || rows < 0 || rows > batch.length ||
       first > batch.length - rows) {
     return InvalidArgument("a batch of ", batch.length, " rows has no ", rows,
@@ -87,11 +85,11 @@ Result<std::vector<Column>> ColumnsOf(const ArrowArray& batch, int64_t first,
                            " columns, and there are ", types.size(),
                            " formats");
   }
-  std::vector<Column> columns;
+  std::vector<BatchColumn> columns;
   for (size_t i = 0; i < types.size(); ++i) {
     const ArrowArray& array = *batch.children[i];
     const auto begin = static_cast<size_t>(batch.offset + array.offset + first);
-    Column column;
+    BatchColumn column;
     column.rows = static_cast<size_t>(rows);
     const auto find = types[i].list_width == 0 ? FindValues : FindLists;
     PERSIA_RETURN_IF_ERROR(

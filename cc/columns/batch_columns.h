@@ -35,13 +35,30 @@ class Offsets {
   size_t width_ = 0;
 };
 
+// Numbers of one bit, the least of a byte first.
+class Bits {
+ public:
+  Bits() = default;
+  // `first` is the number of the first bit.
+  explicit Bits(const void* at, size_t first = 0) : at_(at), first_(first) {}
+
+  bool operator[](size_t i) const {
+    const size_t bit = first_ + i;
+    return (static_cast<const uint8_t*>(at_)[bit / 8] >> (bit % 8) & 1) != 0;
+  }
+
+ private:
+  const void* at_ = nullptr;
+  size_t first_ = 0;
+};
+
 // The values of a column. They point into the batch.
-struct Column {
+struct BatchColumn {
   size_t rows = 0;
   // The values of all rows. They are as many as the rows, if rows are no lists.
   size_t count = 0;
-  const uint8_t* values = nullptr;  // The first one, if all have a width.
-  size_t first_bit = 0;             // Of `values`, if they are bits.
+  const uint8_t* values = nullptr;  // The first one, if all have whole bytes.
+  Bits bits;                        // The values, if they are bits.
   Offsets texts;                    // In `values`, for strings of bytes.
   Offsets lists;                    // In numbers of values, if rows are lists.
 };
@@ -52,7 +69,7 @@ struct Column {
 // number is checked, how many buffers and children they have, that the batch
 // has the rows, and that no value is missing; otherwise this returns
 // kInvalidArgument.
-PERSIA_EXPORT Result<std::vector<Column>> ColumnsOf(
+PERSIA_EXPORT Result<std::vector<BatchColumn>> ColumnsOf(
     const ArrowArray& batch, int64_t first, int64_t rows,
     const std::vector<ColumnType>& types);
 

@@ -79,7 +79,7 @@ class Outputs {
   int next_ = 0;
 };
 
-Status PutFixed(const Column& column, size_t width, Outputs* outputs) {
+Status PutFixed(const BatchColumn& column, size_t width, Outputs* outputs) {
   auto tensor = outputs->Next(column.count, width);
   if (!tensor.ok()) return tensor.status();
   std::copy_n(column.values, column.count * width,
@@ -87,18 +87,15 @@ Status PutFixed(const Column& column, size_t width, Outputs* outputs) {
   return Status();
 }
 
-Status PutBits(const Column& column, Outputs* outputs) {
+Status PutBits(const BatchColumn& column, Outputs* outputs) {
   auto tensor = outputs->Next(column.count, sizeof(bool));
   if (!tensor.ok()) return tensor.status();
   const Span<bool> to = Values<bool>(*tensor);
-  for (size_t i = 0; i < column.count; ++i) {
-    const size_t bit = column.first_bit + i;
-    to[i] = (column.values[bit / 8] >> (bit % 8) & 1) != 0;
-  }
+  for (size_t i = 0; i < column.count; ++i) to[i] = column.bits[i];
   return Status();
 }
 
-Status PutTexts(const Column& column, Outputs* outputs) {
+Status PutTexts(const BatchColumn& column, Outputs* outputs) {
   auto tensor = outputs->Next(column.count, sizeof(TF_TString));
   if (!tensor.ok()) return tensor.status();
   const auto* const from = reinterpret_cast<const char*>(column.values);
@@ -113,7 +110,7 @@ Status PutTexts(const Column& column, Outputs* outputs) {
   return Status();
 }
 
-Status PutSplits(const Column& column, Outputs* outputs) {
+Status PutSplits(const BatchColumn& column, Outputs* outputs) {
   auto tensor = outputs->Next(column.rows + 1, sizeof(int64_t));
   if (!tensor.ok()) return tensor.status();
   const Span<int64_t> to = Values<int64_t>(*tensor);
@@ -123,7 +120,8 @@ Status PutSplits(const Column& column, Outputs* outputs) {
   return Status();
 }
 
-Status Put(const Column& column, const ColumnType& type, Outputs* outputs) {
+Status Put(const BatchColumn& column, const ColumnType& type,
+           Outputs* outputs) {
   switch (type.values) {
     case ColumnType::Values::kFixed:
       PERSIA_RETURN_IF_ERROR(PutFixed(column, type.width, outputs));

@@ -19,20 +19,15 @@ std::vector<ColumnType> Types(const std::vector<std::string>& formats) {
   return types;
 }
 
-std::string TextOf(const Column& column, size_t i) {
+std::string TextOf(const BatchColumn& column, size_t i) {
   const auto* const text = reinterpret_cast<const char*>(column.values);
   return std::string(text + column.texts[i], text + column.texts[i + 1]);
 }
 
-int64_t NumberOf(const Column& column, size_t i) {
+int64_t NumberOf(const BatchColumn& column, size_t i) {
   int64_t number;
   std::memcpy(&number, column.values + i * sizeof(number), sizeof(number));
   return number;
-}
-
-bool BitOf(const Column& column, size_t i) {
-  const size_t bit = column.first_bit + i;
-  return (column.values[bit / 8] >> (bit % 8) & 1) != 0;
 }
 
 // An array that owns nothing.
@@ -91,17 +86,17 @@ TEST_F(BatchColumnsTest, ColumnsOfEveryKindAreFound) {
   const auto columns = ColumnsOf(batch_, 0, batch_.length, Types(formats_));
   ASSERT_TRUE(columns.ok()) << columns.status().message();
   ASSERT_EQ(columns->size(), 4u);
-  const Column& numbers = (*columns)[0];
+  const BatchColumn& numbers = (*columns)[0];
   EXPECT_EQ(numbers.count, 3u);
   EXPECT_EQ(NumberOf(numbers, 0), 7);
   EXPECT_EQ(NumberOf(numbers, 2), int64_t{1} << 40);
-  EXPECT_TRUE(BitOf((*columns)[1], 0));
-  EXPECT_FALSE(BitOf((*columns)[1], 1));
-  EXPECT_TRUE(BitOf((*columns)[1], 2));
+  EXPECT_TRUE((*columns)[1].bits[0]);
+  EXPECT_FALSE((*columns)[1].bits[1]);
+  EXPECT_TRUE((*columns)[1].bits[2]);
   EXPECT_EQ(TextOf((*columns)[2], 0), "ab");
   EXPECT_EQ(TextOf((*columns)[2], 1), "");
   EXPECT_EQ(TextOf((*columns)[2], 2), "c");
-  const Column& lists = (*columns)[3];
+  const BatchColumn& lists = (*columns)[3];
   EXPECT_EQ(lists.rows, 3u);
   EXPECT_EQ(lists.count, 3u);
   EXPECT_EQ(lists.lists[1] - lists.lists[0], 1u);
@@ -117,7 +112,7 @@ TEST_F(BatchColumnsTest, SomeRowsAreFound) {
   ASSERT_TRUE(columns.ok()) << columns.status().message();
   EXPECT_EQ((*columns)[0].count, 1u);
   EXPECT_EQ(NumberOf((*columns)[0], 0), int64_t{1} << 40);
-  EXPECT_TRUE(BitOf((*columns)[1], 0));
+  EXPECT_TRUE((*columns)[1].bits[0]);
   EXPECT_EQ(TextOf((*columns)[2], 0), "c");
   EXPECT_EQ((*columns)[3].rows, 1u);
   EXPECT_EQ((*columns)[3].count, 2u);
@@ -140,7 +135,7 @@ TEST_F(BatchColumnsTest, AnEmptyBatchNeedsNoBuffers) {
   bits_.offset = words_.offset = 0;
   const auto columns = ColumnsOf(batch_, 0, batch_.length, Types(formats_));
   ASSERT_TRUE(columns.ok());
-  for (const Column& column : *columns) {
+  for (const BatchColumn& column : *columns) {
     EXPECT_EQ(column.count, 0u);
     EXPECT_EQ(column.texts[0], 0u);
     EXPECT_EQ(column.lists[0], 0u);
