@@ -23,6 +23,10 @@ program is limited too, and
     program_busy         how much of its share the program uses: batches per second grow
                          with the data workers until it is 1
 
+Data workers read units of some MiB each, and the program takes these in order. So how
+several workers are faster than one shows after the first units: give `--warm-up` the
+seconds that a worker takes for a unit, and `--seconds` several times as many.
+
 The last line is one JSON object.
 """
 
@@ -37,7 +41,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +94,7 @@ def read(arguments: argparse.Namespace) -> dict[str, float]:
     if step is None:
         batches = iter(train.prefetch(2))
         step = lambda: next(batches)  # noqa: E731
-    for _ in range(_WARM_UP):
-        step()
+    _warm_up(step, arguments.warm_up)
     pids = [os.getpid(), *arguments.pids]
     used = [cpu_seconds(pid) for pid in pids]
     began, count = time.monotonic(), 0
@@ -109,6 +112,15 @@ def read(arguments: argparse.Namespace) -> dict[str, float]:
     if arguments.program_share:
         figures["program_busy"] = used[0] / seconds / arguments.program_share
     return figures
+
+
+def _warm_up(step: Callable[[], Any], seconds: float) -> None:
+    """Makes steps until the functions are made, and for some seconds."""
+    until = time.monotonic() + seconds
+    for _ in range(_WARM_UP):
+        step()
+    while time.monotonic() < until:
+        step()
 
 
 def _step(train: Any, arguments: argparse.Namespace) -> Any:
@@ -175,6 +187,7 @@ def measure(
     command = [sys.executable, str(_HERE), f"--read={path}"]
     command += [f"--batch-size={arguments.batch_size}"]
     command += [f"--seconds={arguments.seconds}", f"--shards={shards}"]
+    command += [f"--warm-up={arguments.warm_up}"]
     command += ["--train"] if shards else []
     command += [f"--program-share={arguments.program_share}"]
     with contextlib.ExitStack() as stack:
@@ -242,6 +255,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--batch-size", type=int, default=1024, help="rows of a batch (%(default)s)")
     add("--mib", type=float, default=512.0, help="size of the file (%(default)s)")
     add("--seconds", type=float, default=20.0, help="of each way (%(default)s)")
+    add("--warm-up", type=float, default=0.0, help="seconds before (%(default)s)")
     add("--turns", type=int, default=3, help="measurements (%(default)s)")
     for name in ("--read", "--address", "--shards"):
         add(name, default="", help=argparse.SUPPRESS)
@@ -266,7 +280,7 @@ def main() -> None:
         name: getattr(arguments, name)
         for name in (
             *("train", "share", "program_share", "batch_size", "mib", "seconds"),
-            "turns",
+            *("warm_up", "turns"),
         )
     }
     setup["cores"] = os.cpu_count()

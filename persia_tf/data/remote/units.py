@@ -5,8 +5,9 @@ from __future__ import annotations
 from persia_tf.data.reading.file_samples import FileSamples
 
 # The part in which a unit begins is mostly read for the unit before it too, so a unit
-# has many parts. But a trainer holds the batches of a unit of each data worker.
-_LEAST_PARTS = 16
+# has several parts. But no more than as many data workers as an epoch has units read
+# it, and a trainer holds the batches of a unit of each data worker.
+_LEAST_PARTS = 4
 _MOST_ROWS = 1 << 20
 
 
