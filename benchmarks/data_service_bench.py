@@ -3,7 +3,7 @@
     PERSIA_TF_DATA=... python benchmarks/data_service_bench.py
     PERSIA_TF_DATA=... python benchmarks/data_service_bench.py --workers 1 2 3
     PERSIA_TF_DATA=... python benchmarks/data_service_bench.py --train \
-        --program-share 0.4 --share 0.1 --workers 1 2 3 4 5
+        --program-share 0.6 --share 0.1 --workers 1 2 3 --warm-up 30 --seconds 60
 
 The pipeline reads the text of the Criteo sample, again and again, hashes its 26 strings
 of an ad to ids, and takes the logarithms of its counts. Its batches are dropped. Each
