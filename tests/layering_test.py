@@ -49,12 +49,16 @@ print(*sorted({"keras", "tensorflow", "tf_keras"} & set(sys.modules)))
 """
 
 
+def cpp_files(folder):
+    """The C++ files in a folder and below it, in the order of their paths."""
+    return [path for path in sorted(folder.rglob("*")) if path.suffix in (".h", ".cc")]
+
+
 def includes_of(root, module):
     """All pairs of a file in a module of cc/ and a path that it includes."""
-    for path in sorted((root / "cc" / module).rglob("*")):
-        if path.suffix in (".h", ".cc"):
-            for included in INCLUDE.findall(path.read_text()):
-                yield path.name, included
+    for path in cpp_files(root / "cc" / module):
+        for included in INCLUDE.findall(path.read_text()):
+            yield path.name, included
 
 
 def long_cpp_files(root):
@@ -62,8 +66,7 @@ def long_cpp_files(root):
     lengths = {
         str(path.relative_to(root)): len(path.read_text().splitlines())
         for folder in ("cc", "tests", "benchmarks", "examples")
-        for path in sorted((root / folder).rglob("*"))
-        if path.suffix in (".h", ".cc")
+        for path in cpp_files(root / folder)
     }
     return {path: lines for path, lines in lengths.items() if lines > MOST_LINES}
 
@@ -83,10 +86,9 @@ def types_of(path):
 def types_of_one_name(root):
     """The files that define the types whose names are not theirs alone."""
     files = {}
-    for path in sorted((root / "cc").rglob("*")):
-        if path.suffix in (".h", ".cc"):
-            for name in types_of(path):
-                files.setdefault(name, []).append(str(path.relative_to(root)))
+    for path in cpp_files(root / "cc"):
+        for name in types_of(path):
+            files.setdefault(name, []).append(str(path.relative_to(root)))
     return {name: paths for name, paths in files.items() if len(paths) > 1}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from persia_tf.data.reading.file_samples import FileSamples
 
 # The part in which a unit begins is mostly read for the unit before it too, so a unit
-# has several parts. But no more than as many data workers as an epoch has units read
-# it, and a trainer holds the batches of a unit of each data worker.
+# has several parts. It has no more, since an epoch is read by at most as many data
+# workers as it has units, and a trainer holds the batches of a unit of each of them.
 _LEAST_PARTS = 4
 _MOST_ROWS = 1 << 20
 
