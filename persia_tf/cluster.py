@@ -28,9 +28,9 @@ class Cluster:
     `TF_CONFIG`, else `$PERSIA_PS` (`"host:port,host:port"`). If neither is set, rows
     are embedded, that is, they live in this process.
 
-    The order and the number of shards determine which shard holds a row. So they are
-    among the settings of a table: the shards that hold it refuse a list in another
-    order.
+    The first program that creates a table makes the shards that it lists a cluster.
+    Other programs may list them in another order, or only some of them; a list with a
+    shard that does not belong to the cluster is refused.
 
     Clusters of one program that name the same shards share one session with them. The
     first cluster that is used opens the session; the other clusters must have the same

@@ -228,11 +228,11 @@ def test_shards_of_ids_are_those_that_have_their_rows(shards, table):
         following.shards_of([1], 0)
 
 
-def test_shards_that_are_listed_wrongly_erase_nothing(shards, table):
+def test_a_list_of_some_shards_erases_nothing(shards, table):
     cluster = shards(2)
     make(table, cluster).assign(np.arange(100), np.ones((100, 4)))
     first, second = cluster.shards
-    for listed in ([first], [second], [second, first]):
+    for listed in ([first], [second]):
         model = ModelTable(np.arange(200))
         changed = ChangedTables({table: model}, len(listed))
         wrong = ptf.Cluster(listed, timeout=20)

@@ -56,7 +56,7 @@ void RemoveAll(const LogPlace& place) {
 }  // namespace
 
 double Log(const Load& load, SyncMode sync) {
-  const LogPlace place{LocalFiles(), load.folder, {}};
+  const LogPlace place{LocalFiles(), load.folder};
   const auto end = ValueOf(LogReader::Open(place, 0));
   LogOptions options;
   options.segments.sync = sync;

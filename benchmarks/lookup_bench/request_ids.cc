@@ -5,7 +5,7 @@ namespace persia::bench {
 RequestIds::RequestIds(const Workload* workload, size_t tables, size_t shards)
     : workload_(workload),
       tables_(tables),
-      shards_(static_cast<uint32_t>(shards)) {
+      owners_(SlotOwners::Even(static_cast<uint32_t>(shards))) {
   for (size_t request = 0; request < workload->requests(); ++request) {
     unique_.push_back(Dedupe(request));
   }
@@ -20,11 +20,12 @@ size_t RequestIds::CountRows(const OfTables& unique) {
 RequestIds::OfTables RequestIds::Dedupe(size_t request) const {
   OfTables unique;
   if (tables_ == 1) {
-    unique.push_back(persia::Dedupe(workload_->ids(request), shards_));
+    unique.push_back(persia::Dedupe(workload_->ids(request), owners_.get()));
     return unique;
   }
   for (size_t feature = 0; feature < tables_; ++feature) {
-    unique.push_back(persia::Dedupe(workload_->ids(request, feature), shards_));
+    unique.push_back(
+        persia::Dedupe(workload_->ids(request, feature), owners_.get()));
   }
   return unique;
 }

@@ -4,7 +4,7 @@
 #define PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUEST_IDS_H_
 
 #include <cstddef>
-#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "benchmarks/support/workload_file.h"
@@ -33,7 +33,7 @@ class RequestIds {
  private:
   const Workload* const workload_;
   const size_t tables_;
-  const uint32_t shards_;
+  const std::shared_ptr<const SlotOwners> owners_;
   std::vector<OfTables> unique_;
 };
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cc/base/dedupe_index.h"
-#include "cc/base/hash.h"
 #include "cc/base/prefetch.h"
 #include "cc/base/scratch.h"
 
@@ -50,13 +49,14 @@ ThreadMemory& OfThread() {
 
 // Reorders the unique ids so that the ids of each shard are contiguous. The
 // order of ids within a shard does not change.
-void GroupByShard(uint32_t shard_count, UniqueIds* unique) {
+void GroupByShard(const SlotOwners& owners, UniqueIds* unique) {
+  const uint32_t shard_count = owners.shards();
   const size_t count = unique->ids.size();
   uint32_t* const shards = OfThread().shards.Get(count);
   uint32_t* const moved_to = OfThread().moved_to.Get(count);
   std::vector<uint32_t> next(shard_count + size_t{1}, 0);
   for (size_t i = 0; i < count; ++i) {
-    shards[i] = ShardOf(unique->ids[i], shard_count);
+    shards[i] = owners.OwnerOf(unique->ids[i]);
     ++next[shards[i] + 1];
   }
   for (uint32_t s = 0; s < shard_count; ++s) next[s + 1] += next[s];
@@ -120,10 +120,11 @@ UniqueIds DedupeBySorting(Span<const int64_t> batch) {
   return unique;
 }
 
-UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count) {
+UniqueIds Dedupe(Span<const int64_t> batch, const SlotOwners* owners) {
   UniqueIds unique = Dedupe(batch);
-  if (shard_count > 1 && unique.had_duplicates()) {
-    GroupByShard(shard_count, &unique);
+  if (owners != nullptr && owners->shards() > 1 && unique.had_duplicates()) {
+    GroupByShard(*owners, &unique);
+    unique.starts_of = owners->fingerprint();
   }
   return unique;
 }

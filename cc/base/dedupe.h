@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cc/base/slots.h"
 #include "cc/base/span.h"
 #include "cc/base/strided_span.h"
 
@@ -22,8 +23,10 @@ struct UniqueIds {
   std::vector<int64_t> ids;
   std::vector<uint32_t> inverse;
   // If the ids are grouped by shard: the index in `ids` of each shard's first
-  // id, and, as a last entry, the number of ids. Otherwise empty.
+  // id, and, as a last entry, the number of ids; and the fingerprint of the
+  // owners by which they are grouped. Otherwise empty and 0.
   std::vector<uint32_t> shard_starts;
+  uint64_t starts_of = 0;
 
   bool had_duplicates() const { return ids.size() != inverse.size(); }
 };
@@ -42,10 +45,11 @@ UniqueIds Dedupe(Span<const int64_t> batch, DedupeIndex* index);
 UniqueIds DedupeBySorting(Span<const int64_t> batch);
 
 // Like Dedupe(batch), but if the batch has duplicates, orders the distinct ids
-// by their shard (ShardOf), those of one shard by first appearance, and sets
-// shard_starts. Each shard's ids are then contiguous, so sending them and
+// by the owners of their slots, those of one owner by first appearance, and
+// sets shard_starts. Each shard's ids are then contiguous, so sending them and
 // receiving their rows needs no copy.
-UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count);
+// `owners` may be null: the ids are then not grouped.
+UniqueIds Dedupe(Span<const int64_t> batch, const SlotOwners* owners);
 
 // Sets out[i] = rows[inverse[i]], where each row has `dim` floats.
 void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,

@@ -1,6 +1,6 @@
-// Hash functions. The results of HashName and ShardOf determine where rows are
-// stored, and travel on the wire. They are part of the protocol, so neither
-// function may ever change.
+// Hash functions. The results of HashName and HashForSlot determine where rows
+// are stored. They are part of the protocol, so neither function may ever
+// change.
 
 #ifndef PERSIA_CC_BASE_HASH_H_
 #define PERSIA_CC_BASE_HASH_H_
@@ -25,13 +25,11 @@ inline uint64_t Mix64(uint64_t x) {
 // use a KeyedHash instead.
 inline uint64_t HashId(int64_t id) { return Mix64(static_cast<uint64_t>(id)); }
 
-// Returns which of `shard_count` shards holds the row of `id`. This hash must
-// be independent of HashId: if both were the same, the ids of one shard would
-// fall into only some of its sub-shards.
-inline uint32_t ShardOf(int64_t id, uint32_t shard_count) {
-  const uint64_t hash = Mix64(static_cast<uint64_t>(id) ^ 0x5ca1ab1e0ddba11ull);
-  return static_cast<uint32_t>(
-      (static_cast<unsigned __int128>(hash) * shard_count) >> 64);
+// Hashes an id to find its slot, whose owner holds the id's row: see slots.h.
+// This hash must be independent of HashId: if both were the same, the ids of
+// one shard would fall into only some of its sub-shards.
+inline uint64_t HashForSlot(int64_t id) {
+  return Mix64(static_cast<uint64_t>(id) ^ 0x5ca1ab1e0ddba11ull);
 }
 
 // Returns the key of the table called `name`: FNV-1a over the bytes, then

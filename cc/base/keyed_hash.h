@@ -1,6 +1,6 @@
 // KeyedHash: the hash function of in-memory indexes, with a secret random key.
 // An attacker who chooses ids can make any number of them collide under HashId
-// and ShardOf, which are public functions, but not under a secret key.
+// and SlotOf, which are public functions, but not under a secret key.
 //
 // The hash multiplies a value by a random 128-bit number, adds another random
 // number, and takes the upper 64 bits of the sum modulo 2^128 (Dietzfelbinger,

@@ -27,6 +27,9 @@ enum class Code : uint32_t {
   kPermissionDenied = 7,
   kResourceExhausted = 8,
   kFailedPrecondition = 9,
+  // Another shard owns the slots of a request: the sender must route it anew.
+  // (gRPC's ABORTED.)
+  kMoved = 10,
   kUnimplemented = 12,
   kInternal = 13,
   kUnavailable = 14,

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/hash.h"
+#include "cc/base/slots.h"
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
 #include "cc/pipeline/session.h"
@@ -91,12 +91,14 @@ void persia_changes_free(persia_changes* changes) { delete changes; }
 
 int persia_shards_of_ids(const int64_t* ids, uint64_t count,
                          uint32_t shard_count, uint32_t* shards) {
-  if (shard_count < 1) {
-    return ReportStatus(
-        persia::InvalidArgument("shard_count must be at least 1, received 0"));
+  if (shard_count < 1 || shard_count > persia::kSlots) {
+    return ReportStatus(persia::InvalidArgument("shard_count must be in [1, ",
+                                                persia::kSlots, "], received ",
+                                                shard_count));
   }
+  const auto owners = persia::SlotOwners::Even(shard_count);
   for (uint64_t i = 0; i < count; ++i) {
-    shards[i] = persia::ShardOf(ids[i], shard_count);
+    shards[i] = owners->OwnerOf(ids[i]);
   }
   return 0;
 }

@@ -85,8 +85,9 @@ Status CheckReplica(const LocalServiceOptions& options) {
 
 Status StartReplica(const ShardOptions& options, persia_server** server) {
   PERSIA_RETURN_IF_ERROR(CheckReplica(options.local));
-  auto source =
-      MakeRemoteService({options.replica_of}, RemoteOptionsOf(options.server));
+  RemoteServiceOptions of_one = RemoteOptionsOf(options.server);
+  of_one.finds_cluster = false;  // A replica has the rows of one shard.
+  auto source = MakeRemoteService({options.replica_of}, of_one);
   if (!source.ok()) return source.status();
   ReplicaOptions replica;
   replica.source = options.replica_of;

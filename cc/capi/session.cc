@@ -65,8 +65,6 @@ Status Open(const char* name, const persia_session_options& options) {
   if (session.wire_dtype == WireDtype::kInt4 && !addresses.empty()) {
     session.residual_rows = kResidualRows;
   }
-  session.shard_count =
-      static_cast<uint32_t>(std::max(addresses.size(), size_t{1}));
   // The session sends whole bags only to a single address. With several
   // embedding workers, each table's bags would go to one worker, but its row
   // requests are split over all workers, so copies of rows on one worker would

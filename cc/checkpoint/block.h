@@ -60,7 +60,7 @@ enum class BlockType : uint32_t {
 };
 
 inline constexpr uint32_t kCheckpointMagic = 0x504b4350;
-inline constexpr uint32_t kCheckpointVersion = 2;
+inline constexpr uint32_t kCheckpointVersion = 3;
 inline constexpr size_t kBlockHeadBytes = 24;
 // The size limit of a block's body. A writer makes no larger blocks, and a
 // reader refuses them before it allocates memory.

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/hash.h"
+#include "cc/base/slots.h"
 #include "cc/checkpoint/chain.h"
 #include "cc/checkpoint/row_converter.h"
 #include "cc/checkpoint/shard_file.h"
@@ -29,7 +29,7 @@ class StoreLoader : public ShardVisitor {
   // Loads the rows of checkpoint `own.save_id` that belong to shard
   // `own.shard_index` of `own.shard_count`. `store` must outlive the loader.
   StoreLoader(const Store* store, const ShardHeader& own)
-      : store_(*store), own_(own) {}
+      : store_(*store), own_(own), owners_(SlotOwners::Even(own.shard_count)) {}
 
   // Loads all rows of the files, without selecting those of this shard, and
   // preserves the shard index and count in each table's settings. Call this for
@@ -69,13 +69,14 @@ class StoreLoader : public ShardVisitor {
 
  private:
   bool IsOwn(int64_t id) const {
-    return takes_all_rows_ || ShardOf(id, own_.shard_count) == own_.shard_index;
+    return takes_all_rows_ || owners_->OwnerOf(id) == own_.shard_index;
   }
   Status CheckScope(const TableHead& table);
   Result<Table*> FindOrMake(const TableConfig& config);
 
   const Store& store_;
   const ShardHeader own_;
+  const std::shared_ptr<const SlotOwners> owners_;
   bool takes_all_rows_ = false;
   Store::Tables tables_;
   Store::Tables known_;

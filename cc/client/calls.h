@@ -11,10 +11,12 @@
 
 #include "cc/base/byte_buffer.h"
 #include "cc/client/fan_out.h"
+#include "cc/client/members.h"
 #include "cc/client/object_pool.h"
 #include "cc/client/partition.h"
 #include "cc/client/table_routes.h"
 #include "cc/service/embedding_service.h"
+#include "cc/wire/event_loop.h"
 #include "cc/wire/messages.h"
 #include "cc/wire/wire_dtype.h"
 
@@ -30,10 +32,13 @@ struct RowScratch {
 };
 using RowScratchPool = ObjectPool<RowScratch>;
 
-// The dtype and the objects that all calls of one client share. The objects
-// must outlive the calls.
+// What all calls of one client share, and the view of the cluster that the next
+// call uses. The objects must outlive the calls.
 struct CallContext {
-  const Channels* channels;
+  EmbeddingService* service;  // The client.
+  Members* members;
+  EventLoop* loop;
+  SharedView view;
   TableRoutes* routes;
   RowScratchPool* pool;
   // The number format of sent gradients and of requested rows.
@@ -46,7 +51,7 @@ template <typename Request>
 class CallOf : public FanOut {
  public:
   CallOf(const CallContext& context, Request* request, DoneCallback done)
-      : FanOut(context.channels, kReplyType<Request>, request->deadline,
+      : FanOut(context.view, kReplyType<Request>, request->deadline,
                std::move(done)),
         request_(request),
         replies_(shard_count()) {}
@@ -95,6 +100,8 @@ void StartCall(const CallContext& context, CheckpointRequest* request,
 void StartCall(const CallContext& context, ChangesRequest* request,
                DoneCallback done);
 void StartCall(const CallContext& context, FilesRequest* request,
+               DoneCallback done);
+void StartCall(const CallContext& context, TopologyRequest* request,
                DoneCallback done);
 
 // Sends the drop to every address. If the addresses are embedding workers, each

@@ -10,6 +10,7 @@
 
 #include "cc/base/byte_buffer.h"
 #include "cc/client/link.h"
+#include "cc/client/pending_request.h"
 #include "cc/client/refusal.h"
 #include "cc/client/rounded.h"
 #include "cc/client/shard_name.h"
@@ -28,28 +29,18 @@ Status Cancelled() { return Status(Code::kCancelled, "the client was closed"); }
 class ChannelImpl : public Channel {
  public:
   ChannelImpl(EventLoop* loop, const Address& address, std::string title,
-              const RemoteServiceOptions& options);
+              const RemoteServiceOptions& options, OnTopology on_topology);
 
   std::string name() const override { return name_.text(); }
   std::string address() const override { return name_.address(); }
   uint64_t NextRequestId() override { return ++last_request_id_; }
   void Send(ShardRequest request) override;
   void Move(const Address& address) override;
+  void Rename(const std::string& title) override;
   void ShutDown() override;
 
  private:
-  struct Pending {
-    ShardRequest request;
-    bool was_sent = false;
-    // When the request was completely written to the current connection.
-    std::optional<Clock::time_point> sent_at;
-    int stalls = 0;
-    // The server's reason for requesting a retry of this request, or for ending
-    // the connection.
-    std::string refusal;
-    double backoff_seconds = 0;
-    std::optional<Clock::time_point> send_again_at;
-  };
+  using Pending = PendingRequest;
   // Sorted by request id, which is the order of sending.
   using PendingById = std::map<uint64_t, Pending>;
 
@@ -86,6 +77,7 @@ class ChannelImpl : public Channel {
   ShardName name_;
   const RemoteServiceOptions options_;
   const std::shared_ptr<WireCounters> counters_;
+  const OnTopology on_topology_;
   std::atomic<uint64_t> last_request_id_{0};
   bool shut_down_ = false;
 
@@ -115,12 +107,14 @@ class ChannelImpl : public Channel {
 };
 
 ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
-                         std::string title, const RemoteServiceOptions& options)
+                         std::string title, const RemoteServiceOptions& options,
+                         OnTopology on_topology)
     : mailbox_(loop->mailbox()),
       name_(std::move(title), address),
       options_(options),
       counters_(options.counters ? options.counters
                                  : std::make_shared<WireCounters>()),
+      on_topology_(std::move(on_topology)),
       link_(&loop->context(), address, options,
             {[this] { return !pending_.empty(); }, [this] { OnConnected(); },
              [this](const Status& why) { OnRefused(why); }}),
@@ -191,6 +185,11 @@ void ChannelImpl::OnMoved(const Address& address) {
     pending.send_again_at.reset();
   }
   link_.Move(address);
+}
+
+void ChannelImpl::Rename(const std::string& title) {
+  if (!name_.SetTitle(title)) return;
+  mailbox_->Post([this] { silence_.set_name(name()); });
 }
 
 // Fails all requests, because their retries would be refused as well. The link
@@ -314,7 +313,12 @@ Status ChannelImpl::TakeReply(MessageType type, const ShardRequest& request) {
   if (type == request.reply_type) {
     return request.on_reply(body, placing_ == request.id);
   }
-  if (type == MessageType::kError) return DecodeError(body);
+  if (type == MessageType::kError) {
+    ConstBytes topology;
+    Status error = DecodeError(body, &topology);
+    if (!topology.empty() && on_topology_ != nullptr) on_topology_(topology);
+    return error;
+  }
   return Status(Code::kDataLoss, Concat("answered with a message of type ",
                                         static_cast<int>(type), " instead of ",
                                         static_cast<int>(request.reply_type)));
@@ -487,8 +491,10 @@ void ChannelImpl::ShutDown() {
 
 std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
                                      const std::string& title,
-                                     const RemoteServiceOptions& options) {
-  return std::make_unique<ChannelImpl>(loop, address, title, options);
+                                     const RemoteServiceOptions& options,
+                                     OnTopology on_topology) {
+  return std::make_unique<ChannelImpl>(loop, address, title, options,
+                                       std::move(on_topology));
 }
 
 }  // namespace persia

@@ -10,6 +10,7 @@
 #define PERSIA_CC_CLIENT_CHANNEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -41,17 +42,26 @@ class Channel {
   // sends every unanswered request again.
   virtual void Move(const Address& address) = 0;
 
+  // Changes the shard's name in errors, as the cluster has grown or shrunk.
+  virtual void Rename(const std::string& title) = 0;
+
   // Ends all pending requests with kCancelled, and ends the channel's work on
   // the event loop. Later requests fail at once with kCancelled.
   virtual void ShutDown() = 0;
 };
 
+// Receives the encoded topology that a shard has sent because another shard
+// owns the slots of a request. Called on the event loop, before the request's
+// `done`.
+using OnTopology = std::function<void(ConstBytes topology)>;
+
 // Creates a channel. `title` names the shard in errors, which add the address:
 // "shard 0 of 2". `loop` must be stopped before the channel is destroyed,
-// and must outlive the channel.
+// and must outlive the channel. `on_topology` may be null.
 std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
                                      const std::string& title,
-                                     const RemoteServiceOptions& options);
+                                     const RemoteServiceOptions& options,
+                                     OnTopology on_topology = nullptr);
 
 }  // namespace persia
 

@@ -14,10 +14,7 @@ namespace {
 
 class StatsCall : public CallOf<StatsRequest> {
  public:
-  StatsCall(const CallContext& context, StatsRequest* request,
-            DoneCallback done)
-      : CallOf(context, request, std::move(done)),
-        channels_(context.channels) {}
+  using CallOf::CallOf;
 
  private:
   Status OnAllReplied() override {
@@ -27,15 +24,13 @@ class StatsCall : public CallOf<StatsRequest> {
       // A server knows only the address on which it listens, which may be that
       // of every machine: 0.0.0.0.
       if (!reply.processes.empty()) {
-        reply.processes.front().address = (*channels_)[shard]->address();
+        reply.processes.front().address = view().channels[shard]->address();
       }
       std::move(reply.processes.begin(), reply.processes.end(),
                 std::back_inserter(request_->processes));
     }
     return Status();
   }
-
-  const Channels* const channels_;
 };
 
 // Learns a table's route: whether every server is an embedding worker.
@@ -72,14 +67,22 @@ void StartCall(const CallContext& context, StatsRequest* request,
   Begin<StatsCall>(context, request, std::move(done));
 }
 
+// A client belongs to no cluster itself.
+void StartCall(const CallContext& /*context*/, TopologyRequest* /*request*/,
+               DoneCallback done) {
+  done(Status(Code::kUnimplemented, "a client is no shard of a cluster"));
+}
+
 void StartRouted(const CallContext& context, TableKey table, Deadline deadline,
                  DoneCallback done,
                  std::function<void(bool each_has_all)> start) {
   TableRoutes* const routes = context.routes;
-  if (const auto known = routes->EachHasAllRows(table)) return start(*known);
-  const auto learned = [=](const Status& status) {
+  if (const auto known = routes->EachHasAllRows(table, *context.view)) {
+    return start(*known);
+  }
+  const auto learned = [=, view = context.view](const Status& status) {
     if (!status.ok()) return done(status);
-    start(routes->EachHasAllRows(table).value_or(false));
+    start(routes->EachHasAllRows(table, *view).value_or(false));
   };
   auto request = std::make_unique<StatsRequest>();
   request->deadline = deadline;

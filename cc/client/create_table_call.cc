@@ -41,11 +41,10 @@ class StepCall : public FanOut {
  public:
   // Prepares messages with the table config of `request`, this step and this
   // identity. Each shard's reply is stored in `parts`.
-  StepCall(const Channels* channels, const CreateTableRequest& request,
-           OpeningStep step, uint64_t identity, TableParts* parts,
-           DoneCallback done)
-      : FanOut(channels, kReplyType<CreateTableRequest>, request.deadline,
-               std::move(done)),
+  StepCall(SharedView view, const CreateTableRequest& request, OpeningStep step,
+           uint64_t identity, TableParts* parts, DoneCallback done)
+      : FanOut(std::move(view), kReplyType<CreateTableRequest>,
+               request.deadline, std::move(done)),
         parts_(*parts) {
     asked_.config = request.config;
     asked_.config.shard_count = shard_count();
@@ -76,11 +75,11 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
  public:
   CreateTableCall(const CallContext& context, CreateTableRequest* request,
                   DoneCallback done)
-      : channels_(context.channels),
+      : view_(context.view),
         routes_(context.routes),
         request_(request),
         done_(std::move(done)) {
-    for (const auto& channel : *channels_) {
+    for (const Channel* channel : view_->channels) {
       parts_.push_back({channel->name(), {}});
     }
   }
@@ -111,7 +110,7 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   void Send(const std::vector<uint32_t>& shards, OpeningStep step,
             uint64_t identity, Next next) {
     std::make_shared<StepCall>(
-        channels_, *request_, step, identity, &parts_,
+        view_, *request_, step, identity, &parts_,
         [self = shared_from_this(), next = std::move(next)](Status status) {
           if (!status.ok()) return self->done_(std::move(status));
           next();
@@ -200,7 +199,7 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
     return JoinGenerations(generations, generation);
   }
 
-  const Channels* const channels_;
+  const SharedView view_;
   TableRoutes* const routes_;
   CreateTableRequest* const request_;
   const DoneCallback done_;

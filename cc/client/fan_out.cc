@@ -23,7 +23,7 @@ void FanOut::Send(const std::vector<uint32_t>& shards, bool retry_unavailable) {
   for (size_t i = 0; i < shards.size(); ++i) {
     const uint32_t shard = shards[i];
     ShardRequest& request = requests[i];
-    request.id = (*channels_)[shard]->NextRequestId();
+    request.id = view_->channels[shard]->NextRequestId();
     request.frame = Encode(shard, request.id);
     const Status status = CheckSize(request.frame);
     if (!status.ok()) return Fail(status);
@@ -47,7 +47,7 @@ void FanOut::Send(const std::vector<uint32_t>& shards, bool retry_unavailable) {
   }
   unanswered_ = shards.size();
   for (size_t i = 0; i < shards.size(); ++i) {
-    (*channels_)[shards[i]]->Send(std::move(requests[i]));
+    view_->channels[shards[i]]->Send(std::move(requests[i]));
   }
 }
 
@@ -58,18 +58,30 @@ void FanOut::SendToAll() {
 }
 
 void FanOut::End(uint32_t shard, const Status& reply) {
-  const Status status = reply.ok() ? reply : OnFailed(shard, reply);
+  const bool is_moved = reply.code() == Code::kMoved && CanSendAnew();
+  const Status status =
+      reply.ok() || is_moved ? Status() : OnFailed(shard, reply);
   Status outcome;
+  std::vector<uint32_t> moved;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    if (is_moved) moved_.push_back(shard);
     if (!status.ok() && (error_.ok() || shard < failed_shard_)) {
       failed_shard_ = shard;
       error_ = status;
     }
     if (--unanswered_ > 0) return;
     outcome = error_;
+    moved = moved_;
   }
-  done_(outcome.ok() ? OnAllReplied() : OnSomeFailed(outcome));
+  if (moved.empty() || !outcome.ok()) return Conclude(outcome);
+  SendAnew(moved, [self = shared_from_this()](const Status& anew) {
+    self->Conclude(anew);
+  });
+}
+
+void FanOut::Conclude(const Status& error) {
+  done_(error.ok() ? OnAllReplied() : OnSomeFailed(error));
 }
 
 Status JoinGenerations(const std::vector<uint64_t>& generations,

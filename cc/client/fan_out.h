@@ -15,30 +15,29 @@
 #include <vector>
 
 #include "cc/base/status.h"
-#include "cc/client/channel.h"
+#include "cc/client/cluster_view.h"
 #include "cc/client/shard_request.h"
 #include "cc/service/embedding_service.h"
 #include "cc/wire/frame.h"
 
 namespace persia {
 
-using Channels = std::vector<std::unique_ptr<Channel>>;
-
 class FanOut : public std::enable_shared_from_this<FanOut> {
  public:
   virtual ~FanOut() = default;
 
  protected:
-  FanOut(const Channels* channels, MessageType reply_type, Deadline deadline,
-         DoneCallback done)
-      : channels_(channels),
+  // `asked_at` is when the time that the caller grants began.
+  FanOut(SharedView view, MessageType reply_type, Deadline deadline,
+         DoneCallback done, Clock::time_point asked_at = Clock::now())
+      : view_(std::move(view)),
         reply_type_(reply_type),
+        asked_at_(asked_at),
         deadline_(deadline),
         done_(std::move(done)) {}
 
-  uint32_t shard_count() const {
-    return static_cast<uint32_t>(channels_->size());
-  }
+  const ClusterView& view() const { return *view_; }
+  uint32_t shard_count() const { return view_->size(); }
 
   // Sends the request to the given shards, of which there must be at least one.
   // The call's outcome is the result of OnAllReplied, or the error of the
@@ -68,6 +67,15 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
   virtual Status OnFailed(uint32_t /*shard*/, const Status& error) {
     return error;
   }
+  // Whether a part whose slots have moved is sent anew, by SendAnew. Otherwise
+  // kMoved fails the call.
+  virtual bool CanSendAnew() const { return false; }
+  // Sends the parts of these shards to the present owners of their slots, and
+  // calls `done` with the outcome. Called once all shards have answered.
+  virtual void SendAnew(const std::vector<uint32_t>& /*shards*/,
+                        DoneCallback done) {
+    done(Status(Code::kInternal, "this call cannot be sent anew"));
+  }
   virtual Status OnAllReplied() { return Status(); }
   // Called instead of OnAllReplied if a shard failed, once all have answered or
   // failed. Returns the call's outcome, which is `error` unless overridden.
@@ -75,17 +83,19 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
 
  private:
   void End(uint32_t shard, const Status& reply);
+  void Conclude(const Status& error);
 
-  const Channels* const channels_;
+  const SharedView view_;
   const MessageType reply_type_;
-  const Clock::time_point asked_at_ = Clock::now();
+  const Clock::time_point asked_at_;
   const Deadline deadline_;
   const DoneCallback done_;
 
   std::mutex mutex_;
-  size_t unanswered_ = 0;      // Guarded by mutex_.
-  uint32_t failed_shard_ = 0;  // Guarded by mutex_.
-  Status error_;               // Guarded by mutex_; the error of failed_shard_.
+  size_t unanswered_ = 0;        // Guarded by mutex_.
+  std::vector<uint32_t> moved_;  // Guarded by mutex_; shards that said kMoved.
+  uint32_t failed_shard_ = 0;    // Guarded by mutex_.
+  Status error_;  // Guarded by mutex_; the error of failed_shard_.
 };
 
 // Sets `joined` to the generation that all shards report. If their generations

@@ -1,28 +1,33 @@
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/client/calls.h"
 #include "cc/client/part_client.h"
 #include "cc/client/row_split.h"
+#include "cc/client/send_anew.h"
 #include "cc/wire/messages.h"
+#include "cc/wire/vector_kernels.h"
 
 namespace persia {
 namespace {
 
-class LookupCall : public FanOut {
+class LookupCall : public SentAnewByParts<FanOut> {
  public:
   LookupCall(const CallContext& context, LookupRequest* request,
              DoneCallback done)
-      : FanOut(context.channels, kReplyType<LookupRequest>, request->deadline,
-               std::move(done)),
-        context_(context),
+      : SentAnewByParts(context, request->deadline, context.view,
+                        kReplyType<LookupRequest>, request->deadline,
+                        std::move(done)),
         request_(request),
         scratch_(context.pool->Lend()) {}
 
   void Start() {
     const Status status =
-        Split(request_->tables, *context_.routes, &scratch_->partition);
+        Split(request_->tables, *context_.routes, view(), &scratch_->partition);
     if (!status.ok()) return Fail(status);
     shards_ = ShardsWithWork(scratch_->partition);
     generations_.resize(shard_count());
@@ -34,8 +39,9 @@ class LookupCall : public FanOut {
   OutFrame Encode(uint32_t shard, uint64_t request_id) override {
     LookupRequest part;
     part.read_only = request_->read_only;
-    part.client = PartClient(request_->client, shard, shard_count());
+    part.client = PartClient(request_->client, view().part_keys[shard]);
     part.visible_sequence = request_->visible_sequence;
+    part.route = view().routes[shard];
     for (size_t t = 0; t < request_->tables.size(); ++t) {
       const TableLookup& table = request_->tables[t];
       TableLookup& own = part.tables.emplace_back();
@@ -95,6 +101,53 @@ class LookupCall : public FanOut {
     return Status();
   }
 
+  // A shard's part, as a request of its own.
+  struct Part {
+    LookupRequest request;
+    std::vector<std::vector<float>> rows;
+  };
+
+  void SendPart(uint32_t shard, DoneCallback done) override {
+    auto part = std::make_shared<Part>();
+    part->request.deadline = request_->deadline;
+    part->request.read_only = request_->read_only;
+    part->request.client = request_->client;
+    part->request.visible_sequence = request_->visible_sequence;
+    part->request.zeros_for_outages = request_->zeros_for_outages;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      const TableLookup& table = request_->tables[t];
+      TableLookup& own = part->request.tables.emplace_back();
+      own.ids = PartOf(table.ids, scratch_->partition, t, shard);
+      own.absent = table.absent;
+      part->rows.emplace_back(own.ids.vectors() * own.ids.dim);
+      own.rows = part->rows.back();
+    }
+    context_.service->Lookup(&part->request,
+                             [self = shared_from_this(), this, part, shard,
+                              done = std::move(done)](const Status& status) {
+                               if (!status.ok())
+                                 return done(OnFailed(shard, status));
+                               done(CatchBadAlloc([&] {
+                                 TakePart(shard, *part);
+                                 return Status();
+                               }));
+                             });
+  }
+
+  void TakePart(uint32_t shard, const Part& part) {
+    generations_[shard] = part.request.generation;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      TableLookup& table = request_->tables[t];
+      const VectorPlaces places = scratch_->partition.places(t, shard);
+      ScatterFloats(part.rows[t].data(), places, table.ids.dim,
+                    table.rows.data());
+      std::lock_guard<std::mutex> lock(unanswered_mutex_);
+      for (const uint32_t i : part.request.tables[t].unanswered) {
+        table.unanswered.push_back(static_cast<uint32_t>(places[i]));
+      }
+    }
+  }
+
   Status OnAllReplied() override {
     std::vector<uint64_t> generations;
     for (const uint32_t s : shards_) {
@@ -120,7 +173,6 @@ class LookupCall : public FanOut {
     }
   }
 
-  const CallContext context_;
   LookupRequest* const request_;
   const RowScratchPool::Lent scratch_;
   std::vector<uint32_t> shards_;  // The shards that receive a request.
@@ -129,6 +181,7 @@ class LookupCall : public FanOut {
   // Indexed by shard: the error of each shard whose rows were replaced by
   // zeros.
   std::vector<Status> outages_;
+  std::mutex unanswered_mutex_;  // Held while parts that were sent anew end.
 };
 
 }  // namespace

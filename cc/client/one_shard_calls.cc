@@ -20,7 +20,7 @@ class CallOfOneShard : public FanOut {
  public:
   CallOfOneShard(const CallContext& context, bool each_has_all,
                  Request* request, DoneCallback done)
-      : FanOut(context.channels, kReplyType<Request>, request->deadline,
+      : FanOut(context.view, kReplyType<Request>, request->deadline,
                std::move(done)),
         each_has_all_(each_has_all),
         request_(request) {}
@@ -145,7 +145,7 @@ void StartCall(const CallContext& context, ChangesRequest* request,
                DoneCallback done) {
   const auto begin = Beginning<ChangesCall>(context, request, done);
   // A single server needs no route: it checks the shard's number itself.
-  if (context.channels->size() == 1) return begin(true);
+  if (context.view->size() == 1) return begin(true);
   StartRouted(context, kAnyTable, request->deadline, done, begin);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "cc/base/hash.h"
 #include "cc/wire/vector_kernels.h"
 
 namespace persia {
@@ -14,22 +13,24 @@ Status NoMemory(size_t ids) {
                 Concat("no memory to split a request of ", ids, " ids"));
 }
 
-// Whether a table's shard_starts fit its ids and this number of shards. Starts
-// that were computed for other ids would send ids to the wrong shards; to
-// notice this, checks the first and the last id of each shard.
-bool KnowsStarts(const Partition::Table& table, uint32_t shard_count) {
+// Whether a table's shard_starts fit its ids and these owners. Starts that were
+// computed for other ids would send ids to the wrong shards; to notice this,
+// checks the first and the last id of each shard.
+bool KnowsStarts(const Partition::Table& table, const SlotOwners& owners) {
   const Span<const uint32_t> starts = table.shard_starts;
-  if (starts.size() != shard_count + size_t{1} || starts[0] != 0 ||
-      starts[shard_count] != table.ids.size()) {
+  const uint32_t shards = owners.shards();
+  if (table.starts_of != owners.fingerprint() ||
+      starts.size() != shards + size_t{1} || starts[0] != 0 ||
+      starts[shards] != table.ids.size()) {
     return false;
   }
-  for (uint32_t s = 0; s < shard_count; ++s) {
+  for (uint32_t s = 0; s < shards; ++s) {
     if (starts[s] > starts[s + 1] || starts[s + 1] > table.ids.size()) {
       return false;
     }
     if (starts[s] == starts[s + 1]) continue;
-    if (ShardOf(table.ids[starts[s]], shard_count) != s ||
-        ShardOf(table.ids[starts[s + 1] - 1], shard_count) != s) {
+    if (owners.OwnerOf(table.ids[starts[s]]) != s ||
+        owners.OwnerOf(table.ids[starts[s + 1] - 1]) != s) {
       return false;
     }
   }
@@ -39,15 +40,15 @@ bool KnowsStarts(const Partition::Table& table, uint32_t shard_count) {
 }  // namespace
 
 Status Partition::Build(const std::vector<Table>& tables,
-                        uint32_t shard_count) {
-  shard_count_ = shard_count;
-  const size_t split = SetTables(tables);
+                        const SlotOwners& owners) {
+  shard_count_ = owners.shards();
+  const size_t split = SetTables(tables, owners);
   // The positions of split ids are stored in 32 bits.
   if (split > std::numeric_limits<uint32_t>::max() ||
       !shards_.Resize(split * sizeof(uint32_t))) {
     return NoMemory(split);
   }
-  const size_t regrouped = FindStarts();
+  const size_t regrouped = FindStarts(owners);
   if (!ids_.Resize(regrouped * sizeof(int64_t)) ||
       !positions_.Resize(regrouped * sizeof(uint32_t))) {
     return NoMemory(regrouped);
@@ -59,7 +60,8 @@ Status Partition::Build(const std::vector<Table>& tables,
 }
 
 // Stores the tables. Returns the number of ids whose shards must be computed.
-size_t Partition::SetTables(const std::vector<Table>& tables) {
+size_t Partition::SetTables(const std::vector<Table>& tables,
+                            const SlotOwners& owners) {
   tables_.assign(tables.size(), Group());
   starts_.assign(tables.size() * (shard_count_ + size_t{1}), 0);
   size_t split = 0;
@@ -69,7 +71,7 @@ size_t Partition::SetTables(const std::vector<Table>& tables) {
     if (shard_count_ == 1) group.table.owner = 0;
     group.shards_first = split;
     if (group.table.owner) continue;
-    group.starts_known = KnowsStarts(group.table, shard_count_);
+    group.starts_known = KnowsStarts(group.table, owners);
     if (!group.starts_known) split += group.table.ids.size();
   }
   return split;
@@ -77,7 +79,7 @@ size_t Partition::SetTables(const std::vector<Table>& tables) {
 
 // Finds where each shard's vectors start. Returns the number of ids that must
 // be regrouped, that is, copied in the order of their shards.
-size_t Partition::FindStarts() {
+size_t Partition::FindStarts(const SlotOwners& owners) {
   size_t regrouped = 0;
   for (size_t t = 0; t < tables_.size(); ++t) {
     Group& group = tables_[t];
@@ -87,7 +89,7 @@ size_t Partition::FindStarts() {
     } else if (group.starts_known) {
       StartGrouped(t);
     } else {
-      group.regrouped = !StartSplit(t);
+      group.regrouped = !StartSplit(t, owners);
     }
     if (group.regrouped) regrouped += group.table.ids.size();
   }
@@ -108,14 +110,14 @@ void Partition::StartGrouped(size_t table) {
 
 // Finds the shard of each id of the table. Returns whether the ids are already
 // grouped by shard.
-bool Partition::StartSplit(size_t table) {
+bool Partition::StartSplit(size_t table, const SlotOwners& owners) {
   const Ids ids = tables_[table].table.ids;
   uint32_t* const shards = shards_of(table);
   size_t* const ends = starts(table) + 1;
   bool grouped = true;
   uint32_t last = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
-    const uint32_t shard = ShardOf(ids[i], shard_count_);
+    const uint32_t shard = owners.OwnerOf(ids[i]);
     grouped &= shard >= last;
     last = shard;
     shards[i] = shard;

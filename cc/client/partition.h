@@ -1,5 +1,5 @@
-// Partition: the ids of a request's tables, grouped by the shard that they go
-// to; the order within a shard is preserved.
+// Partition: the ids of a request's tables, grouped by the owners of their
+// slots; the order within a shard is preserved.
 //
 // A partition retains its memory for the next Build. Build is not thread-safe;
 // after Build the partition is immutable.
@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "cc/base/byte_buffer.h"
+#include "cc/base/slots.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/service/embedding_service.h"
 #include "cc/wire/vector_places.h"
 
 namespace persia {
@@ -30,19 +32,23 @@ class Partition {
     Ids ids;
     size_t vectors = 0;
     std::optional<uint32_t> owner;
-    Span<const uint32_t> shard_starts;  // Optional; see TableIds.
+    // Optional; see TableIds.
+    Span<const uint32_t> shard_starts;
+    uint64_t starts_of = 0;
   };
-  static Table Split(Ids ids, Span<const uint32_t> shard_starts = {}) {
-    return {ids, ids.size(), std::nullopt, shard_starts};
+  static Table Split(Ids ids) { return {ids, ids.size(), std::nullopt, {}, 0}; }
+  static Table Split(const TableIds& ids) {
+    return {ids.ids, ids.ids.size(), std::nullopt, ids.shard_starts,
+            ids.starts_of};
   }
   static Table Whole(Ids ids, size_t vectors, uint32_t owner) {
-    return {ids, vectors, owner, {}};
+    return {ids, vectors, owner, {}, 0};
   }
 
   // Groups the ids. The tables' ids must live as long as the partition is used,
   // since ids that are not split, or are already grouped by shard, are not
   // copied. Returns kResourceExhausted if memory runs out.
-  Status Build(const std::vector<Table>& tables, uint32_t shard_count);
+  Status Build(const std::vector<Table>& tables, const SlotOwners& owners);
 
   uint32_t shard_count() const { return shard_count_; }
 
@@ -75,11 +81,11 @@ class Partition {
     size_t first = 0;
   };
 
-  size_t SetTables(const std::vector<Table>& tables);
-  size_t FindStarts();
+  size_t SetTables(const std::vector<Table>& tables, const SlotOwners& owners);
+  size_t FindStarts(const SlotOwners& owners);
   void StartWhole(size_t table);
   void StartGrouped(size_t table);
-  bool StartSplit(size_t table);
+  bool StartSplit(size_t table, const SlotOwners& owners);
   void Regroup(size_t table);
 
   uint32_t* shards_of(size_t table) {

@@ -1,11 +1,13 @@
 #include "cc/client/remote_service.h"
 
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "cc/client/calls.h"
 #include "cc/client/channel.h"
-#include "cc/client/fan_out.h"
+#include "cc/client/discovery.h"
+#include "cc/client/members.h"
 #include "cc/client/table_routes.h"
 #include "cc/wire/address.h"
 #include "cc/wire/event_loop.h"
@@ -17,54 +19,113 @@ namespace {
 // allocate theirs.
 constexpr size_t kMaxIdleScratch = 8;
 
+// Whether a request fails or does half its work if it does not reach all
+// shards. Others are routed by ids, and a shard that does not own an id's slot
+// tells of the cluster; and what asks for statistics asks only those that were
+// listed.
+template <typename Request>
+constexpr bool kNeedsCluster = !(std::is_same_v<Request, LookupRequest> ||
+                                 std::is_same_v<Request, UpdateRequest> ||
+                                 std::is_same_v<Request, AssignRequest> ||
+                                 std::is_same_v<Request, RemoveRequest> ||
+                                 std::is_same_v<Request, StatsRequest> ||
+                                 std::is_same_v<Request, TopologyRequest>);
+
+// Whether a request may found a cluster. Only a program that creates tables
+// knows that the servers that it lists are to be one.
+template <typename Request>
+bool Founds(const Request& request) {
+  if constexpr (std::is_same_v<Request, CheckpointRequest>) {
+    return request.action == CheckpointAction::kRestore;
+  }
+  return std::is_same_v<Request, CreateTableRequest>;
+}
+
 class RemoteService : public EmbeddingService {
  public:
   RemoteService(const std::vector<Address>& addresses,
                 const RemoteServiceOptions& options,
                 std::vector<std::unique_ptr<EventLoop>> loops)
-      : routes_(static_cast<uint32_t>(addresses.size())),
+      : options_(options),
         scratch_(kMaxIdleScratch),
         loops_(std::move(loops)),
-        context_{&channels_, &routes_, &scratch_, options.wire_dtype} {
-    for (size_t i = 0; i < addresses.size(); ++i) {
-      channels_.push_back(
-          MakeChannel(loops_[i % loops_.size()].get(), addresses[i],
-                      Concat("shard ", i, " of ", addresses.size()), options));
-    }
+        members_(addresses,
+                 [this](const Address& address, const std::string& title) {
+                   return MakeServerChannel(address, title);
+                 }) {
+    if (!options.finds_cluster) members_.Fix();
   }
 
   ~RemoteService() override {
-    for (const auto& channel : channels_) channel->ShutDown();
+    members_.ShutDown();
     for (const auto& loop : loops_) loop->Stop();
   }
 
   Status MoveShard(uint32_t shard, const std::string& address) override {
-    if (shard >= channels_.size()) {
-      return InvalidArgument("shard must be below ", channels_.size(),
-                             ", the number of shards, received ", shard);
-    }
-    Result<Address> parsed = Address::Parse(address);
-    if (!parsed.ok()) return parsed.status();
-    channels_[shard]->Move(*parsed);
-    return Status();
+    return members_.Move(shard, address);
+  }
+
+  SharedTopology CurrentTopology() const override {
+    return members_.topology();
+  }
+
+  std::shared_ptr<const SlotOwners> Owners() const override {
+    return members_.view()->owners;
   }
 
  protected:
   void OtherCall(const AnyRequest& request, DoneCallback done) override {
     std::visit(
-        [&](auto* typed) { StartCall(context_, typed, std::move(done)); },
+        [&](auto* typed) {
+          if (IsReadyFor(*typed)) return Start(typed, std::move(done));
+          Discover(&members_, Founds(*typed), typed->deadline,
+                   [this, typed, done = std::move(done)](Status status) {
+                     if (!status.ok()) return done(std::move(status));
+                     Start(typed, done);
+                   });
+        },
         request);
   }
 
  private:
+  // Whether the client knows enough of the cluster. A program that creates a
+  // table is told if it lists shards that are no members, however the client
+  // found the cluster before.
+  template <typename Request>
+  bool IsReadyFor(const Request& request) const {
+    if (!kNeedsCluster<Request>) return true;
+    const bool has_cluster = members_.topology() != nullptr;
+    return members_.is_settled() && !(Founds(request) && has_cluster);
+  }
+
+  template <typename Request>
+  void Start(Request* request, DoneCallback done) {
+    StartCall({this, &members_, loops_[0].get(), members_.view(), &routes_,
+               &scratch_, options_.wire_dtype},
+              request, std::move(done));
+  }
+
+  std::unique_ptr<Channel> MakeServerChannel(const Address& address,
+                                             const std::string& title) {
+    return MakeChannel(loops_[next_loop_++ % loops_.size()].get(), address,
+                       title, options_, [this](ConstBytes bytes) {
+                         // Before it is known which shards are listed, see
+                         // Discover. A topology that cannot be used is not
+                         // learned: the request that it belongs to fails at
+                         // its deadline at the latest.
+                         if (members_.is_settled()) (void)members_.Learn(bytes);
+                       });
+  }
+
   // Members are destroyed in reverse order: channels with their sockets must be
   // destroyed before their event loops, and both before the routes and the
   // scratch memory that calls use.
+  const RemoteServiceOptions options_;
   TableRoutes routes_;
   RowScratchPool scratch_;
   const std::vector<std::unique_ptr<EventLoop>> loops_;
-  Channels channels_;
-  const CallContext context_;
+  size_t next_loop_ = 0;  // Only members_ makes channels, under its lock.
+  Members members_;
 };
 
 Status CheckOptions(const RemoteServiceOptions& options) {
@@ -94,6 +155,10 @@ Result<std::unique_ptr<EmbeddingService>> MakeRemoteService(
   PERSIA_RETURN_IF_ERROR(CheckOptions(options));
   if (addresses.empty()) {
     return InvalidArgument("the list of shards' addresses is empty");
+  }
+  if (addresses.size() > kSlots) {
+    return InvalidArgument("the list of shards' addresses must have at most ",
+                           kSlots, ", received ", addresses.size());
   }
   std::vector<Address> parsed;
   for (const std::string& text : addresses) {

@@ -1,11 +1,13 @@
 // RemoteService: an EmbeddingService spread over N servers.
 //
-// Each id's row is on shard ShardOf(id, N), so the order of the addresses is
-// part of a table's settings. All bags of a table go to one server, which must
-// reach all rows; so several servers accept bags only if they are embedding
-// workers (see TableRoutes). A call sends at most one request to each shard,
-// however many tables it names, and completes when all of these shards have
-// answered.
+// Each id's row is on the owner of its slot (cc/topology). If the servers are
+// shards, the client finds their cluster, founds one if it creates a table, and
+// routes a request anew whose slots have moved; if they are embedding workers,
+// it spreads ids over them. All bags of a table go to one
+// server, which must reach all rows; so several servers accept bags only if
+// they are embedding workers (see TableRoutes). A call sends at most one
+// request to each shard, however many tables it names, and completes when all
+// of these shards have answered.
 //
 // If a connection breaks or falls silent (stall.h), the client reconnects with
 // back-off and sends its requests again until the call's deadline; shards
@@ -39,6 +41,10 @@ namespace persia {
 
 struct RemoteServiceOptions {
   int io_threads = 1;
+  // Whether the client finds the cluster that the servers belong to, and sends
+  // requests to all its shards. Otherwise it sends them to the given servers
+  // alone, as if these were no shards of a cluster.
+  bool finds_cluster = true;
   double first_backoff_seconds = 0.02;
   double max_backoff_seconds = 1.0;
   // The dtype of looked-up rows and gradients on the wire. Whole rows (Export,

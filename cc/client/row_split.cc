@@ -18,11 +18,11 @@ Numbers NumbersOf(const TableUpdate& table) {
 
 template <typename Table>
 Status SplitTables(const std::vector<Table>& tables, const TableRoutes& routes,
-                   Partition* partition) {
+                   const ClusterView& view, Partition* partition) {
   std::vector<Partition::Table> routed;
   routed.reserve(tables.size());
   for (const Table& table : tables) {
-    Result<Partition::Table> route = routes.Route(table.ids);
+    Result<Partition::Table> route = routes.Route(table.ids, view);
     if (!route.ok()) return route.status();
     const Numbers numbers = NumbersOf(table);
     if (numbers.count != table.ids.vectors() * table.ids.dim) {
@@ -32,19 +32,19 @@ Status SplitTables(const std::vector<Table>& tables, const TableRoutes& routes,
     }
     routed.push_back(*route);
   }
-  return partition->Build(routed, routes.address_count());
+  return partition->Build(routed, *view.owners);
 }
 
 }  // namespace
 
 Status Split(const std::vector<TableLookup>& tables, const TableRoutes& routes,
-             Partition* partition) {
-  return SplitTables(tables, routes, partition);
+             const ClusterView& view, Partition* partition) {
+  return SplitTables(tables, routes, view, partition);
 }
 
 Status Split(const std::vector<TableUpdate>& tables, const TableRoutes& routes,
-             Partition* partition) {
-  return SplitTables(tables, routes, partition);
+             const ClusterView& view, Partition* partition) {
+  return SplitTables(tables, routes, view, partition);
 }
 
 TableIds PartOf(const TableIds& ids, const Partition& partition, size_t table,
@@ -52,6 +52,7 @@ TableIds PartOf(const TableIds& ids, const Partition& partition, size_t table,
   TableIds part = ids;
   part.ids = partition.ids(table, shard);
   part.shard_starts = {};
+  part.starts_of = 0;
   if (partition.places(table, shard).count > 0) return part;
   // The shard has no vectors of this table, so its part is encoded without
   // bags.

@@ -6,20 +6,21 @@
 #include <cstdint>
 #include <vector>
 
+#include "cc/client/cluster_view.h"
 #include "cc/client/partition.h"
 #include "cc/client/table_routes.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
 
-// Builds `partition` for the tables, according to their routes. Returns
-// InvalidArgument if ids are malformed, if the servers do not accept a table's
-// bags, or if a table's rows or gradients are not vectors() x dim numbers.
-// Returns kResourceExhausted if memory runs out.
+// Builds `partition` for the tables, according to their routes, over the
+// servers of a view. Returns InvalidArgument if ids are malformed, if the
+// servers do not accept a table's bags, or if a table's rows or gradients are
+// not vectors() x dim numbers. Returns kResourceExhausted if memory runs out.
 Status Split(const std::vector<TableLookup>& tables, const TableRoutes& routes,
-             Partition* partition);
+             const ClusterView& view, Partition* partition);
 Status Split(const std::vector<TableUpdate>& tables, const TableRoutes& routes,
-             Partition* partition);
+             const ClusterView& view, Partition* partition);
 
 // Returns the part of `ids` that goes to the shard. `ids` are the ids of table
 // number `table` in the partition.

@@ -1,5 +1,6 @@
 // ShardName: a shard's name in errors and events, such as "shard 0 of 2
-// (127.0.0.1:7000)". Its address changes when the shard moves.
+// (127.0.0.1:7000)". Its address changes when the shard moves, and its title
+// when other shards come or go.
 //
 // Thread-safe.
 
@@ -31,14 +32,22 @@ class ShardName {
     return address_;
   }
 
+  // Returns whether the title is another one.
+  bool SetTitle(const std::string& title) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (title_ == title) return false;
+    title_ = title;
+    return true;
+  }
+
   void SetAddress(const Address& address) {
     std::lock_guard<std::mutex> lock(mutex_);
     address_ = address.ToString();
   }
 
  private:
-  const std::string title_;
   mutable std::mutex mutex_;
+  std::string title_;    // Guarded by mutex_.
   std::string address_;  // Guarded by mutex_.
 };
 

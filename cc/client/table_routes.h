@@ -1,8 +1,8 @@
 // TableRoutes: to which of a client's addresses the ids of each table go.
 //
-// Ids without bags are split: each goes to address ShardOf(id, N). Bags cannot
-// be split, so all bags of a table go to address ShardOf(table key, N). That
-// works only if each address reaches all of the table's rows, as embedding
+// Ids without bags are split: each goes to the owner of its slot. Bags cannot
+// be split, so all bags of a table go to the owner of the table key's slot.
+// That works only if each address reaches all of the table's rows, as embedding
 // workers do; a worker reports this when the table is created. The rows of such
 // a table are also exported from one address.
 //
@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "cc/base/status.h"
+#include "cc/client/cluster_view.h"
 #include "cc/client/partition.h"
 #include "cc/service/embedding_service.h"
 
@@ -24,26 +25,22 @@ namespace persia {
 
 class TableRoutes {
  public:
-  explicit TableRoutes(uint32_t address_count)
-      : address_count_(address_count) {}
-
-  uint32_t address_count() const { return address_count_; }
-
   // Records whether all addresses accept bags of the table.
   void SetTakesBags(TableKey table, bool takes_bags);
 
   // Whether each address reaches all of the table's rows, so that an export
   // from all addresses would return each row several times. nullopt if that is
   // not known yet.
-  std::optional<bool> EachHasAllRows(TableKey table) const;
+  std::optional<bool> EachHasAllRows(TableKey table,
+                                     const ClusterView& view) const;
 
   // Returns the ids with their route. Returns InvalidArgument for malformed
   // ids, and for bags that the addresses do not accept. With a single address,
   // the server itself checks whether it accepts bags.
-  Result<Partition::Table> Route(const TableIds& ids) const;
+  Result<Partition::Table> Route(const TableIds& ids,
+                                 const ClusterView& view) const;
 
  private:
-  const uint32_t address_count_;
   mutable std::mutex mutex_;
   std::unordered_map<TableKey, bool> take_bags_;  // Guarded by mutex_.
 };

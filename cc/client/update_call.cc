@@ -1,3 +1,4 @@
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -5,6 +6,7 @@
 #include "cc/client/calls.h"
 #include "cc/client/part_client.h"
 #include "cc/client/row_split.h"
+#include "cc/client/send_anew.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
@@ -14,7 +16,7 @@ class UpdateCall : public FanOut {
  public:
   UpdateCall(const CallContext& context, UpdateRequest* request,
              DoneCallback done)
-      : FanOut(context.channels, kReplyType<UpdateRequest>, request->deadline,
+      : FanOut(context.view, kReplyType<UpdateRequest>, request->deadline,
                std::move(done)),
         context_(context),
         request_(request),
@@ -33,8 +35,8 @@ class UpdateCall : public FanOut {
  private:
   Status Prepare() {
     for (TableUpdate& table : request_->tables) table.acknowledged.clear();
-    PERSIA_RETURN_IF_ERROR(
-        Split(request_->tables, *context_.routes, &scratch_->partition));
+    PERSIA_RETURN_IF_ERROR(Split(request_->tables, *context_.routes, view(),
+                                 &scratch_->partition));
     uint64_t bytes = 0;
     for (size_t t = 0; t < request_->tables.size(); ++t) {
       for (uint32_t s = 0; s < shard_count(); ++s) bytes += CopiedBytes(t, s);
@@ -71,9 +73,10 @@ class UpdateCall : public FanOut {
 
   OutFrame Encode(uint32_t shard, uint64_t request_id) override {
     UpdateRequest part;
-    part.client = PartClient(request_->client, shard, shard_count());
+    part.client = PartClient(request_->client, view().part_keys[shard]);
     part.sequence = request_->sequence;
     part.generation = request_->generation;
+    part.route = view().routes[shard];
     part.trainer = request_->trainer;
     std::vector<WireVectors> gradients;
     for (size_t t = 0; t < request_->tables.size(); ++t) {
@@ -107,6 +110,100 @@ class UpdateCall : public FanOut {
     PERSIA_RETURN_IF_ERROR(DecodeReply(body, &replies_[shard]));
     replied_[shard] = true;
     return Status();
+  }
+
+  bool CanSendAnew() const override { return true; }
+
+  void SendAnew(const std::vector<uint32_t>& shards,
+                DoneCallback done) override {
+    WhenRoutable(context_, shards, request_->deadline,
+                 [this, shards, done = std::move(done)](const Status& status) {
+                   const Status sent = status.ok() ? CatchBadAlloc([&] {
+                     SendParts(shards, done);
+                     return Status();
+                   })
+                                                   : status;
+                   if (!sent.ok()) done(sent);
+                 });
+  }
+
+  // The parts of several shards, as one request. `places` has for each of a
+  // table's vectors its index in the caller's request.
+  struct Parts {
+    UpdateRequest request;
+    std::vector<std::vector<int64_t>> ids;
+    std::vector<std::vector<float>> gradients;
+    std::vector<std::vector<uint32_t>> places;
+  };
+
+  // The parts go out together, so that a shard gets at most one part of what it
+  // owns, which it knows by the update's number.
+  void SendParts(const std::vector<uint32_t>& shards, DoneCallback done) {
+    auto parts = std::make_shared<Parts>();
+    UpdateRequest& request = parts->request;
+    request.deadline = request_->deadline;
+    request.client = request_->client;
+    request.sequence = request_->sequence;
+    request.generation = request_->generation;
+    request.trainer = request_->trainer;
+    const size_t tables = request_->tables.size();
+    parts->ids.resize(tables);
+    parts->gradients.resize(tables);
+    parts->places.resize(tables);
+    for (size_t t = 0; t < tables; ++t) {
+      for (const uint32_t shard : shards) AddPart(t, shard, parts.get());
+      const TableUpdate& table = request_->tables[t];
+      TableUpdate& own = request.tables.emplace_back();
+      own.ids = table.ids;
+      own.ids.shard_starts = {};
+      own.ids.starts_of = 0;
+      own.ids.ids = parts->ids[t];
+      if (parts->places[t].empty()) own.ids.combiner = Combiner::kNone;
+      if (own.ids.combiner == Combiner::kNone) {
+        own.ids.bag_offsets = {};
+        own.ids.weights = {};
+      }
+      own.gradients = parts->gradients[t];
+      own.learning_rate = table.learning_rate;
+      own.step = table.step;
+    }
+    context_.service->Update(
+        &request, [self = shared_from_this(), this, parts, shards,
+                   done = std::move(done)](const Status& status) {
+          // The counts of all parts together.
+          replies_[shards[0]].counts = parts->request.counts;
+          for (const uint32_t shard : shards) replied_[shard] = status.ok();
+          const Status listed = CatchBadAlloc([&] {
+            if (!status.ok()) TakeAcknowledged(*parts);
+            return Status();
+          });
+          done(listed.ok() ? status : listed);
+        });
+  }
+
+  void AddPart(size_t table, uint32_t shard, Parts* parts) const {
+    const uint32_t dim = request_->tables[table].ids.dim;
+    const Span<const int64_t> ids = scratch_->partition.ids(table, shard);
+    parts->ids[table].insert(parts->ids[table].end(), ids.begin(), ids.end());
+    const VectorPlaces places = scratch_->partition.places(table, shard);
+    for (size_t i = 0; i < places.count; ++i) {
+      parts->places[table].push_back(static_cast<uint32_t>(places[i]));
+    }
+    std::vector<float>& gradients = parts->gradients[table];
+    const size_t first = gradients.size();
+    gradients.resize(first + places.count * dim);
+    scratch_->partition.Gather(table, shard, dim,
+                               request_->tables[table].gradients.data(),
+                               gradients.data() + first);
+  }
+
+  // Adds what servers have acknowledged of parts that were sent anew.
+  void TakeAcknowledged(const Parts& parts) {
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      for (const uint32_t i : parts.request.tables[t].acknowledged) {
+        request_->tables[t].acknowledged.push_back(parts.places[t][i]);
+      }
+    }
   }
 
   Status OnAllReplied() override {

@@ -280,8 +280,6 @@ std::string Journal::BasePath(uint64_t position) const {
   return options_.folder + "/" + BaseName(position);
 }
 
-LogPlace Journal::place() const {
-  return {options_.files, options_.folder, LogShard()};
-}
+LogPlace Journal::place() const { return {options_.files, options_.folder}; }
 
 }  // namespace persia

@@ -14,8 +14,6 @@ constexpr size_t kVersionAt = 4;
 constexpr size_t kSyncAt = 6;
 constexpr size_t kNumberAt = 8;
 constexpr size_t kFirstPositionAt = 16;
-constexpr size_t kShardIndexAt = 24;
-constexpr size_t kShardCountAt = 28;
 constexpr size_t kSegmentCrcAt = 36;
 
 // The offsets of the fields in a record header.
@@ -44,8 +42,6 @@ void EncodeSegmentHeader(const SegmentHeader& header,
   PutField(to, kSyncAt, static_cast<uint16_t>(header.sync));
   PutField(to, kNumberAt, header.number);
   PutField(to, kFirstPositionAt, header.first_position);
-  PutField(to, kShardIndexAt, header.shard.index);
-  PutField(to, kShardCountAt, header.shard.count);
   PutField(to, kSegmentCrcAt, Crc32c(to, kSegmentCrcAt));
 }
 
@@ -59,24 +55,19 @@ Result<SegmentHeader> DecodeSegmentHeader(Span<const uint8_t> bytes) {
     return no_header;
   }
   const auto version = GetField<uint16_t>(from, kVersionAt);
-  if (version < kOldestLogVersion || version > kLogVersion) {
-    return Status(
-        Code::kFailedPrecondition,
-        Concat("it has log format version ", version,
-               ", but this program reads versions ", kOldestLogVersion, " to ",
-               kLogVersion, ": use the persia_tf that wrote it"));
+  if (version != kLogVersion) {
+    return Status(Code::kFailedPrecondition,
+                  Concat("it has log format version ", version,
+                         ", but this program reads version ", kLogVersion,
+                         ": use the persia_tf that wrote it"));
   }
   SegmentHeader header;
-  if (version == kLogVersion) {
-    header.sync = static_cast<SyncMode>(GetField<uint16_t>(from, kSyncAt));
-    if (header.sync != SyncMode::kDevice && header.sync != SyncMode::kSystem) {
-      return no_header;
-    }
+  header.sync = static_cast<SyncMode>(GetField<uint16_t>(from, kSyncAt));
+  if (header.sync != SyncMode::kDevice && header.sync != SyncMode::kSystem) {
+    return no_header;
   }
   header.number = GetField<uint64_t>(from, kNumberAt);
   header.first_position = GetField<uint64_t>(from, kFirstPositionAt);
-  header.shard.index = GetField<uint32_t>(from, kShardIndexAt);
-  header.shard.count = GetField<uint32_t>(from, kShardCountAt);
   return header;
 }
 

@@ -7,12 +7,10 @@
 //     0       4    magic "PLG1" (0x31474c50)
 //     4       2    format version
 //     6       2    SyncMode, what records survive: 1 a power loss, 2 the end
-//                  of the process that wrote them; zero in format version 2
+//                  of the process that wrote them
 //     8       8    number of the segment, which its file's name contains
 //     16      8    position of the segment's first record
-//     24      4    index of the shard that wrote the log
-//     28      4    count of shards
-//     32      4    zero
+//     24      12   zero
 //     36      4    CRC-32C of header bytes 0 to 35
 //   record = header body padding
 //   header (32 bytes) =
@@ -26,9 +24,8 @@
 //     28      4    CRC-32C of header bytes 0 to 27
 //   padding = zero bytes, to a multiple of 8
 //
-// A segment's header has the same layout in every format version. A record, and
-// its body, start at multiples of 8 bytes. Format version 2 is read but never
-// written: its segments have no SyncMode and are read as kDevice.
+// The magic and the format version are at the same place in every version. A
+// record, and its body, start at multiples of 8 bytes.
 //
 // After a crash, the end of a log may be torn. How a reader distinguishes a
 // torn end from damage depends on the SyncMode:
@@ -54,8 +51,7 @@
 namespace persia {
 
 inline constexpr uint32_t kLogMagic = 0x31474c50;
-inline constexpr uint16_t kLogVersion = 3;
-inline constexpr uint16_t kOldestLogVersion = 2;
+inline constexpr uint16_t kLogVersion = 4;
 inline constexpr size_t kSegmentHeaderBytes = 40;
 inline constexpr size_t kRecordHeaderBytes = 32;
 inline constexpr size_t kLogAlignment = 8;
@@ -68,22 +64,9 @@ enum class SyncMode : uint16_t {
   kSystem = 2,  // Records survive the end of this process, even by a crash.
 };
 
-// The shard that a log belongs to.
-struct LogShard {
-  uint32_t index = 0;
-  uint32_t count = 1;
-};
-
-inline bool operator==(const LogShard& a, const LogShard& b) {
-  return a.index == b.index && a.count == b.count;
-}
-
 struct SegmentHeader {
   uint64_t number = 0;
   uint64_t first_position = 0;
-  LogShard shard;
-  // If the segment's format version does not contain a SyncMode, this is
-  // kDevice.
   SyncMode sync = SyncMode::kDevice;
 };
 

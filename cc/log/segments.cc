@@ -60,15 +60,6 @@ Result<Segment> OpenSegment(const LogPlace& place, const std::string& name) {
                             SegmentName(header->number),
                             ": if it was renamed, give it this name again")));
   }
-  if (!(header->shard == place.shard)) {
-    const LogShard found = header->shard;
-    return At(path,
-              Status(Code::kFailedPrecondition,
-                     Concat("it belongs to the log of shard ", found.index,
-                            " of ", found.count, ", but this is shard ",
-                            place.shard.index, " of ", place.shard.count,
-                            ": give each shard a folder of its own")));
-  }
   return Segment{path, header->number, header->first_position, header->sync};
 }
 
@@ -105,7 +96,7 @@ Result<NewSegment> CreateSegment(const LogPlace& place, uint64_t number,
   const std::string unfinished = PathOf(place, kUnfinishedName);
   auto file = place.files->Create(unfinished);
   if (!file.ok()) return file.status();
-  const SegmentHeader header{number, first_position, place.shard, sync};
+  const SegmentHeader header{number, first_position, sync};
   PERSIA_RETURN_IF_ERROR(WriteHeader(header, file->get()));
   const std::string path = PathOf(place, SegmentName(number));
   PERSIA_RETURN_IF_ERROR(place.files->Rename(unfinished, path));

@@ -20,11 +20,10 @@
 
 namespace persia {
 
-// The folder of a log, and the shard that the log belongs to.
+// The folder of a log.
 struct LogPlace {
   FileSystem* files = nullptr;  // Must outlive all users of the LogPlace.
   std::string folder;
-  LogShard shard;
 };
 
 struct Segment {

@@ -11,6 +11,7 @@ TableIds LookupPlan::UniqueRows() const {
   rows.dim = dim;
   rows.ids = unique.ids;
   rows.shard_starts = unique.shard_starts;
+  rows.starts_of = unique.starts_of;
   return rows;
 }
 

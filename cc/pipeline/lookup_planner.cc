@@ -37,7 +37,7 @@ std::shared_ptr<LookupPlan> LookupPlanner::PlanOne(const std::string& layer,
   plan->layer = layer;
   plan->table = ids.table;
   plan->dim = ids.dim;
-  plan->unique = Dedupe(ids.ids, shard_count_);
+  plan->unique = Dedupe(ids.ids, service_.Owners().get());
   if (ids.combiner == Combiner::kNone) return plan;
   const Span<const int64_t> unique = plan->unique.ids;
   const bool by_service =

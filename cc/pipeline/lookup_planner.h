@@ -26,17 +26,18 @@
 #include "cc/base/span.h"
 #include "cc/pipeline/callback_threads.h"
 #include "cc/pipeline/lookup.h"
+#include "cc/service/embedding_service.h"
 #include "cc/wire/wire_dtype.h"
 
 namespace persia {
 
 class LookupPlanner {
  public:
-  // Creates a planner for a service that splits ids over `shard_count` shards.
-  // `threads`, which must outlive the planner, help with many ids.
-  LookupPlanner(uint32_t shard_count, WireDtype wire_dtype,
+  // Creates a planner of lookups by a service. `threads` help with many ids.
+  // Both must outlive the planner.
+  LookupPlanner(const EmbeddingService* service, WireDtype wire_dtype,
                 CallbackThreads* threads)
-      : shard_count_(shard_count), wire_dtype_(wire_dtype), threads_(threads) {}
+      : service_(*service), wire_dtype_(wire_dtype), threads_(threads) {}
 
   // From now on, bags of `table` may be sent to the service, which pools them.
   void SendBagsOf(TableKey table);
@@ -58,7 +59,7 @@ class LookupPlanner {
                         Span<const int64_t> unique_ids) const;
   bool PoolsBagsOf(TableKey table) const;
 
-  const uint32_t shard_count_;
+  const EmbeddingService& service_;
   const WireDtype wire_dtype_;
   CallbackThreads* const threads_;
   mutable std::mutex mutex_;

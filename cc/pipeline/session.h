@@ -72,8 +72,6 @@ struct SessionOptions {
   // How many rows of each table this process may cache: see CachingService.
   // With 0, there is no cache.
   uint64_t hot_rows = 0;
-  // The number of shards or embedding workers that the service splits ids over.
-  uint32_t shard_count = 1;
   // Whether bags may be sent to a service that pools them: see LookupPlanner.
   // This has no effect with hot_rows, since the cache holds rows.
   bool send_bags = false;

@@ -109,6 +109,10 @@ Status BaseKeeper::Make() {
   FrozenStore frozen(subject_.requests);
   uint64_t position = 0;
   PERSIA_RETURN_IF_ERROR(Freeze(&frozen, &position));
+  // Older records are removed once the base is there, so all that the base
+  // lacks must be durable before.
+  PERSIA_RETURN_IF_ERROR(
+      subject_.journal->BlockUntilDurable(subject_.journal->position()));
   PERSIA_RETURN_IF_ERROR(subject_.journal->WriteBase(
       position, ShardOf(frozen), frozen.tables, frozen.clients, &progress_));
   TellEvent(subject_.events, kBases, "wrote a base of the log with ",
@@ -126,7 +130,7 @@ Status BaseKeeper::Freeze(FrozenStore* frozen, uint64_t* position) {
              subject_.journal);
   if (!logged.ok()) return logged.status();
   *position = *logged;
-  return Status();
+  return subject_.log_more();
 }
 
 }  // namespace persia

@@ -38,6 +38,8 @@ class BaseKeeper {
     std::atomic<uint64_t>* generation;
     Journal* journal;
     EventLog* events;  // May be null.
+    // Appends to the journal what else a base lacks.
+    std::function<Status()> log_more;
   };
 
   explicit BaseKeeper(const Subject& subject);

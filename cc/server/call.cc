@@ -118,6 +118,7 @@ void Call::Start(EmbeddingService* service, DoneCallback done) {
 }
 
 void Call::Finish(const Status& status, const ServerState& server) {
+  if (status.code() == Code::kMoved) return Redirect(status, server);
   if (!status.ok()) return Refuse(request_id_, status);
   reply_ = EncodeReply(server);
 }
@@ -126,6 +127,15 @@ void Call::Refuse(uint64_t request_id, const Status& why) {
   Trim(0);
   request_id_ = request_id;
   reply_ = EncodeError(request_id, why);
+}
+
+// Replies with what the sender needs to route the request anew.
+void Call::Redirect(const Status& why, const ServerState& server) {
+  const SharedTopology topology = server.service->CurrentTopology();
+  const uint64_t request_id = request_id_;
+  Trim(0);
+  reply_ = EncodeError(request_id, why,
+                       topology ? topology->Encode() : std::vector<uint8_t>());
 }
 
 void Call::Answer(OutFrame reply) { reply_ = std::move(reply); }

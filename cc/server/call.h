@@ -101,6 +101,7 @@ class Call {
   Status Decode(const ServerOptions& options, Request* request);
   uint64_t NeededForReply() const;
   bool HasVectors() const;
+  void Redirect(const Status& why, const ServerState& server);
   OutFrame FitRows(OutFrame reply, uint64_t max_body_bytes) const;
   OutFrame EncodeReply(const ServerState& server);
 

@@ -46,6 +46,7 @@ Status CachedLookup::RequestMissing(Part* part) {
   }
   rest.ids.ids = part->ids;
   rest.ids.shard_starts = {};
+  rest.ids.starts_of = 0;
   rest.rows = part->rows.As<float>(floats);
   inner_.tables.push_back(rest);
   return Status();

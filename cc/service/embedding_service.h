@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -29,12 +30,14 @@
 #include <vector>
 
 #include "cc/base/clock.h"
+#include "cc/base/slots.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/changes_request.h"
 #include "cc/service/checkpoint_request.h"
 #include "cc/service/files_request.h"
 #include "cc/service/service_stats.h"
+#include "cc/service/topology_request.h"
 #include "cc/store/table.h"
 #include "cc/store/table_config.h"
 
@@ -57,10 +60,12 @@ struct TableIds {
   Span<const uint32_t> bag_offsets;  // Number of bags + 1; empty without bags.
   Span<const float> weights;         // One per id, or empty: all 1.
   // Optional, for ids without bags that are grouped by shard: for each shard,
-  // the index of its first id, followed by the number of ids. A client that
-  // gets these numbers need not compute each id's shard again; a service
-  // ignores them, and they are not sent. Clear them when `ids` changes.
+  // the index of its first id, followed by the number of ids; and the
+  // fingerprint of the owners by which they were grouped. A client that has
+  // these owners at present need not compute each id's shard again; a service
+  // ignores both, and they are not sent. Clear them when `ids` changes.
   Span<const uint32_t> shard_starts;
+  uint64_t starts_of = 0;
 
   // The number of vectors that a lookup yields, and for which an update carries
   // gradients.
@@ -92,6 +97,9 @@ struct LookupRequest {
   // cache may answer.
   uint64_t client = 0;
   uint64_t visible_sequence = 0;
+  // What the sender knows of the slots that the receiver owns
+  // (Topology::RouteOf); 0 if nothing.
+  uint64_t route = 0;
   // Whether vectors whose server cannot be reached in time become zeros,
   // provided that at least one other server answers. This flag is not sent to
   // other processes.
@@ -134,6 +142,7 @@ struct UpdateRequest {
   // The generation that the lookup returned; kFailedPrecondition if the store's
   // generation has changed since.
   uint64_t generation = 0;
+  uint64_t route = 0;  // As in LookupRequest.
   TrainerState trainer;
   std::vector<TableUpdate> tables;
 
@@ -233,7 +242,8 @@ struct ExportRequest {
 struct AssignRequest {
   Deadline deadline;
   TableKey table = 0;
-  uint32_t dim = 0;  // Must equal the table's dim.
+  uint64_t route = 0;  // As in LookupRequest.
+  uint32_t dim = 0;    // Must equal the table's dim.
   // Must be the table's state_size, or 0. With 0, the rows get the optimizer
   // state of a new row.
   uint32_t state_size = 0;
@@ -245,6 +255,7 @@ struct AssignRequest {
 struct RemoveRequest {
   Deadline deadline;
   TableKey table = 0;
+  uint64_t route = 0;  // As in LookupRequest.
   Span<const int64_t> ids;
 
   // Output: number of rows removed. If the request is sent twice because the
@@ -278,7 +289,7 @@ using AnyRequest =
     std::variant<CreateTableRequest*, LookupRequest*, UpdateRequest*,
                  StatsRequest*, ExportRequest*, AssignRequest*, RemoveRequest*,
                  CheckpointRequest*, ChangesRequest*, DropTableRequest*,
-                 FilesRequest*>;
+                 FilesRequest*, TopologyRequest*>;
 
 class EmbeddingService {
  public:
@@ -350,6 +361,11 @@ class EmbeddingService {
     OtherCall(request, std::move(done));
   }
 
+  // Tells a shard of its cluster, and returns what the shard knows.
+  virtual void ExchangeTopology(TopologyRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
+
   // Uses `address` ("host:port") for shard number `shard` from now on, because
   // that shard has moved there. Requests that the shard has not answered are
   // sent again, to the new address, until their deadlines. kFailedPrecondition
@@ -359,6 +375,14 @@ class EmbeddingService {
     return Status(Code::kFailedPrecondition,
                   "the rows are in this process, so no shard can move");
   }
+
+  // The topology that the service has; null if it belongs to no cluster, or is
+  // no shard.
+  virtual SharedTopology CurrentTopology() const { return nullptr; }
+
+  // By which owners of slots the service splits ids over shards at present;
+  // null if it does not split them.
+  virtual std::shared_ptr<const SlotOwners> Owners() const { return nullptr; }
 
   // Calls the method above that takes requests of this type.
   void Call(const AnyRequest& request, DoneCallback done);
@@ -377,7 +401,7 @@ inline void EmbeddingService::Call(const AnyRequest& request,
       &Service::CreateTable, &Service::Lookup,     &Service::Update,
       &Service::Stats,       &Service::Export,     &Service::Assign,
       &Service::Remove,      &Service::Checkpoint, &Service::Changes,
-      &Service::DropTable,   &Service::Files};
+      &Service::DropTable,   &Service::Files,      &Service::ExchangeTopology};
   std::visit(
       [&](auto* typed) {
         using Method = void (Service::*)(decltype(typed), DoneCallback);

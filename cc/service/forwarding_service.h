@@ -22,6 +22,14 @@ class ForwardingService : public EmbeddingService {
     return inner_->MoveShard(shard, address);
   }
 
+  SharedTopology CurrentTopology() const override {
+    return inner_->CurrentTopology();
+  }
+
+  std::shared_ptr<const SlotOwners> Owners() const override {
+    return inner_->Owners();
+  }
+
  protected:
   void OtherCall(const AnyRequest& request, DoneCallback done) override {
     inner_->Call(request, std::move(done));

@@ -48,6 +48,14 @@ class WorkerService : public ForwardingService {
     inner()->Update(request, std::move(done));
   }
 
+  // A worker is no shard of a cluster, and takes the ids of all slots.
+  void ExchangeTopology(TopologyRequest* request, DoneCallback done) override {
+    request->member = 0;
+    request->topology.clear();
+    done(Status());
+  }
+  SharedTopology CurrentTopology() const override { return nullptr; }
+
   void Stats(StatsRequest* request, DoneCallback done) override {
     if (request->only_own) {
       request->processes.clear();

@@ -38,7 +38,6 @@ class RemoteTablesImpl : public RemoteTables {
     hot_rows_ = hot_rows.get();
     SessionOptions session;
     session.timeout_seconds = options.timeout_seconds;
-    session.shard_count = static_cast<uint32_t>(access.addresses.size());
     session.wire_dtype = options.wire_dtype;
     session_ = std::shared_ptr<Session>(
         MakeSession(std::move(hot_rows), session).release(), DestroyElsewhere);

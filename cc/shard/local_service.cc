@@ -1,22 +1,24 @@
 #include "cc/shard/local_service.h"
 
 #include <atomic>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
-#include "cc/checkpoint/optimizer_change.h"
+#include "cc/base/random_bytes.h"
 #include "cc/files/all_files.h"
 #include "cc/following/followers.h"
-#include "cc/optimizer/undecided.h"
 #include "cc/saving/base_keeper.h"
 #include "cc/saving/checkpoint_files.h"
 #include "cc/saving/file_thread.h"
 #include "cc/saving/gate.h"
 #include "cc/shard/lost_updates.h"
+#include "cc/shard/ownership.h"
 #include "cc/shard/request_checks.h"
 #include "cc/shard/shard_stats.h"
+#include "cc/shard/table_changer.h"
 #include "cc/shard/table_maker.h"
 #include "cc/shard/trainers.h"
 #include "cc/store/store.h"
@@ -28,10 +30,6 @@
 namespace persia {
 namespace {
 
-constexpr EventKind kOptimizers{"changes of a table's optimizer",
-                                EventLevel::kInfo, 60};
-constexpr EventKind kTablesDropped{"tables dropped or cleared",
-                                   EventLevel::kInfo, 60};
 constexpr EventKind kNoRoom{"requests refused for lack of resources",
                             EventLevel::kWarning, 1};
 constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
@@ -46,10 +44,12 @@ LocalServiceOptions WithFiles(LocalServiceOptions options, FileSystem* files) {
 
 class LocalService : public EmbeddingService {
  public:
-  explicit LocalService(const LocalServiceOptions& options)
+  // `member` is the shard's id.
+  LocalService(const LocalServiceOptions& options, uint64_t member)
       : checkpoint_files_(FilesWithin(options.checkpoints.root)),
         options_(WithFiles(options, checkpoint_files_.get())),
-        window_(options.events) {}
+        window_(options.events),
+        ownership_(member) {}
 
   // Recovers the store and creates the parts of the service. Must be called
   // before any request.
@@ -66,9 +66,10 @@ class LocalService : public EmbeddingService {
         journal_ != nullptr && options_.recovery.level == RecoveryLevel::kLog;
     if (logs) {
       writer_ = std::make_unique<JournaledWriter>(journal_.get());
-      keeper_ = std::make_unique<BaseKeeper>(
-          BaseKeeper::Subject{&store_, &window_, &gate_, requests, &generation_,
-                              journal_.get(), options_.events});
+      keeper_ = std::make_unique<BaseKeeper>(BaseKeeper::Subject{
+          &store_, &window_, &gate_, requests, &generation_, journal_.get(),
+          options_.events,
+          [this] { return LogTopology(ownership_.topology()); }});
     } else {
       writer_ = std::make_unique<DirectWriter>();
     }
@@ -81,6 +82,9 @@ class LocalService : public EmbeddingService {
                              journal_.get(), journal_ != nullptr && !logs,
                              options_.events,
                              [this] { followers_.ForgetAll(); }});
+    changer_ = std::make_unique<TableChanger>(TableChanger::Subject{
+        &store_, maker_.get(), writer_.get(), checkpoints_.get(), &followers_,
+        journal_.get(), options_.events});
     return Status();
   }
 
@@ -88,21 +92,21 @@ class LocalService : public EmbeddingService {
   // take long to free memory, so it runs on the file thread.
   void DropTable(DropTableRequest* request, DoneCallback done) override {
     OnFileThread(
-        request->deadline, [=] { return DoDropTable(*request); },
+        request->deadline, [=] { return changer_->Drop(*request); },
         std::move(done));
   }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
     bool changes_optimizer = false;
     const Status looked = Inside([&] {
-      changes_optimizer = ChangesOptimizer(*request);
+      changes_optimizer = changer_->ChangesOptimizer(*request);
       return Status();
     });
     if (!looked.ok() || !changes_optimizer) {
       return OpenTable(request, std::move(done));
     }
     OnFileThread(
-        request->deadline, [=] { return ChangeOptimizer(*request); },
+        request->deadline, [=] { return changer_->ChangeOptimizer(*request); },
         [this, request, done = std::move(done)](Status changed) {
           if (!changed.ok()) return done(std::move(changed));
           OpenTable(request, done);
@@ -169,6 +173,16 @@ class LocalService : public EmbeddingService {
     file_thread_.Run(request->deadline, work, std::move(done));
   }
 
+  void ExchangeTopology(TopologyRequest* request, DoneCallback done) override {
+    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
+      return DoExchangeTopology(request, log_end);
+    });
+  }
+
+  SharedTopology CurrentTopology() const override {
+    return ownership_.topology();
+  }
+
   void Files(FilesRequest* request, DoneCallback done) override {
     OnFileThread(
         request->deadline,
@@ -187,7 +201,7 @@ class LocalService : public EmbeddingService {
   Status OpenJournal() {
     if (options_.recovery.journal.folder.empty()) return Status();
     Recovery recovery(options_.recovery.level, options_.checkpoints,
-                      {&store_, &window_, &generation_});
+                      {&store_, &window_, &generation_, &ownership_});
     auto journal = Journal::Open(options_.recovery.journal, &recovery);
     if (!journal.ok()) return journal.status();
     PERSIA_RETURN_IF_ERROR(recovery.Finish());
@@ -197,8 +211,26 @@ class LocalService : public EmbeddingService {
       journal_->DemandBase(recovery.needed_checkpoint());
     }
     if (recovery.found()) NoteRecovery(recovery);
-    return Append(RecordBody::Opened(options_.recovery.level), journal_.get())
-        .status();
+    PERSIA_RETURN_IF_ERROR(
+        Append(RecordBody::Opened(options_.recovery.level), journal_.get())
+            .status());
+    return recovery.found_topology() ? Status()
+                                     : LogTopology(ownership_.topology());
+  }
+
+  // Logs which shard this is, and the topology of its cluster, which may be
+  // null. `log_end` may be null too.
+  Status LogTopology(const SharedTopology& topology,
+                     uint64_t* log_end = nullptr) {
+    if (journal_ == nullptr) return Status();
+    const auto position =
+        Append(RecordBody::Topology(ownership_.member(),
+                                    topology == nullptr ? std::vector<uint8_t>()
+                                                        : topology->Encode()),
+               journal_.get());
+    if (!position.ok()) return position.status();
+    if (log_end != nullptr) *log_end = *position + 1;
+    return Status();
   }
 
   void AddBaseOutcome(CheckpointProgress* progress) const {
@@ -262,101 +294,13 @@ class LocalService : public EmbeddingService {
     });
   }
 
-  // Whether the request must change the optimizer of an existing table, whose
-  // other settings match the request.
-  bool ChangesOptimizer(const CreateTableRequest& request) const {
-    const Result<Table*> held = store_.Find(HashName(request.config.name));
-    if (!held.ok() || !request.config.Validate().ok()) return false;
-    const Spec& optimizer = (*held)->config().optimizer;
-    TableConfig like_held = request.config;
-    like_held.optimizer = optimizer;
-    return !IsUndecided(request.config.optimizer) &&
-           !(request.config.optimizer == optimizer) &&
-           (IsUndecided(optimizer) || request.replaces_optimizer) &&
-           CheckSameTable((*held)->config(), like_held).ok();
-  }
-
-  Status ChangeOptimizer(const CreateTableRequest& request) {
-    return checkpoints_->TakeAway(
-        [&](bool* taken) { return DoChangeOptimizer(request, taken); });
-  }
-
-  Status DoChangeOptimizer(const CreateTableRequest& request, bool* taken) {
-    // Another request may have changed the optimizer while this one waited for
-    // the file thread.
-    if (!ChangesOptimizer(request)) return Status();
-    const TableKey key = HashName(request.config.name);
-    Table* const held = *store_.Find(key);
-    auto changed =
-        WithOptimizer(held, request.config.optimizer, store_.meter());
-    if (!changed.ok()) return changed.status();
-    (*changed)->SetIdentity(held->identity());
-    // Unused: the reply waits for the Table record, which follows the record of
-    // the time.
-    uint64_t log_end = 0;
-    writer_->TellTime(held, &log_end);
-    PERSIA_RETURN_IF_ERROR(maker_->LogChanged(**changed));
-    const Spec& before = held->config().optimizer;
-    TellEvent(options_.events, kOptimizers, "table \"", request.config.name,
-              "\" now has the optimizer ", request.config.optimizer.ToString(),
-              IsUndecided(before)
-                  ? std::string()
-                  : Concat(", and no longer ", before.ToString()));
-    *taken = true;
-    followers_.ForgetAll();
-    Store::Tables tables;
-    tables[key] = std::move(*changed);
-    store_.Replace(&tables);
-    return Status();
-  }
-
-  Status DoDropTable(const DropTableRequest& request) {
-    if (request.drop_id == 0) {
-      return InvalidArgument("drop_id must be a random number, received 0");
-    }
-    // Declared here so that the table is freed only after TakeAway has let
-    // other calls run again: freeing a large table takes long.
-    std::shared_ptr<Table> dropped;
-    uint64_t log_end = 0;
-    PERSIA_RETURN_IF_ERROR(checkpoints_->TakeAway([&](bool* taken) {
-      const auto table =
-          store_.Drop(request.table, request.drop_id, request.stays);
-      if (!table.ok()) return table.status();
-      dropped = *table;
-      if (dropped == nullptr) return Status();
-      *taken = true;
-      followers_.LetGo(request.table);
-      return LogDrop(request, &log_end);
-    }));
-    if (dropped != nullptr) {
-      TellEvent(options_.events, kTablesDropped,
-                request.stays ? "cleared" : "dropped", " table \"",
-                dropped->config().name, "\" with its ", dropped->Stats().rows,
-                " rows");
-    }
-    return log_end == 0 ? Status() : journal_->BlockUntilDurable(log_end);
-  }
-
-  // The table is already dropped in memory. If the log cannot record the drop,
-  // the log no longer matches the memory, so it is broken and accepts no more
-  // records.
-  Status LogDrop(const DropTableRequest& request, uint64_t* log_end) {
-    if (journal_ == nullptr) return Status();
-    const auto position = Append(RecordBody::Drop(request), journal_.get());
-    if (!position.ok()) {
-      journal_->Break(position.status());
-      return position.status();
-    }
-    *log_end = *position + 1;
-    return Status();
-  }
-
   Status DoLookup(LookupRequest* request, uint64_t* log_end) {
     std::vector<Table*> tables;
     for (const TableLookup& lookup : request->tables) {
       PERSIA_RETURN_IF_ERROR(
           FindTable(store_, lookup.ids, "rows", lookup.rows.size(), &tables));
     }
+    PERSIA_RETURN_IF_ERROR(CheckOwned(*request));
     request->generation = generation_.load();
     return request->read_only ? writer_->Read(tables, request, log_end)
                               : writer_->Lookup(tables, request, log_end);
@@ -367,10 +311,19 @@ class LocalService : public EmbeddingService {
     std::vector<Table*> tables;
     PERSIA_RETURN_IF_ERROR(
         CheckUpdate(store_, generation_.load(), *request, &tables));
-    if (request->client == 0) return writer_->Update(tables, request, log_end);
-    NoteLost(*request);
+    if (request->client == 0) {
+      PERSIA_RETURN_IF_ERROR(CheckOwned(*request));
+      return writer_->Update(tables, request, log_end);
+    }
     const auto verdict = window_.Begin(request->client, request->sequence);
     PERSIA_RETURN_IF_ERROR(CheckVerdict(verdict, request->sequence));
+    if (verdict == UpdateWindow::Verdict::kApply) {
+      if (!ownership_.Knows(request->route)) {
+        window_.Finish(request->client, request->sequence, false);
+        return Ownership::OtherRoute();
+      }
+      NoteLost(*request);
+    }
     if (verdict == UpdateWindow::Verdict::kApplied) {
       repeated_updates_.fetch_add(1, std::memory_order_relaxed);
       // The update's record may not be durable yet: the reply waits for all
@@ -384,6 +337,34 @@ class LocalService : public EmbeddingService {
         [&] { return writer_->Update(tables, request, log_end); });
     window_.Finish(request->client, request->sequence, status.ok());
     return status;
+  }
+
+  Status CheckOwned(uint64_t route, Span<const int64_t> ids) const {
+    return ownership_.Knows(route) ? Status() : ownership_.Check(route, ids);
+  }
+
+  // Checks a lookup or an update.
+  template <typename Request>
+  Status CheckOwned(const Request& request) const {
+    if (ownership_.Knows(request.route)) return Status();
+    for (const auto& table : request.tables) {
+      PERSIA_RETURN_IF_ERROR(ownership_.Check(request.route, table.ids.ids));
+    }
+    return Status();
+  }
+
+  Status DoExchangeTopology(TopologyRequest* request, uint64_t* log_end) {
+    std::lock_guard<std::mutex> lock(exchanging_);
+    auto after = ownership_.After(*request);
+    if (!after.ok()) return after.status();
+    if (*after != ownership_.topology()) {
+      PERSIA_RETURN_IF_ERROR(LogTopology(*after, log_end));
+      ownership_.Set(*after);
+    }
+    request->member = ownership_.member();
+    request->topology.clear();
+    if (*after != nullptr) request->topology = (*after)->Encode();
+    return Status();
   }
 
   void NoteLost(const UpdateRequest& request) {
@@ -444,6 +425,7 @@ class LocalService : public EmbeddingService {
     const Result<Table*> table = store_.Find(request.table);
     if (!table.ok()) return table.status();
     PERSIA_RETURN_IF_ERROR(CheckIdCount(request.ids.size()));
+    PERSIA_RETURN_IF_ERROR(CheckOwned(request.route, request.ids));
     PERSIA_RETURN_IF_ERROR(CheckAssign(request, **table));
     return writer_->Assign(*table, request, log_end);
   }
@@ -452,6 +434,7 @@ class LocalService : public EmbeddingService {
     const Result<Table*> table = store_.Find(request->table);
     if (!table.ok()) return table.status();
     PERSIA_RETURN_IF_ERROR(CheckIdCount(request->ids.size()));
+    PERSIA_RETURN_IF_ERROR(CheckOwned(request->route, request->ids));
     return writer_->Remove(*table, request, log_end);
   }
 
@@ -460,6 +443,8 @@ class LocalService : public EmbeddingService {
   Gate gate_;
   Store store_;
   UpdateWindow window_;
+  Ownership ownership_;
+  std::mutex exchanging_;  // Held while the topology changes.
   LostUpdates lost_updates_;
   Trainers trainers_;
   Followers followers_{
@@ -476,6 +461,7 @@ class LocalService : public EmbeddingService {
   // Null unless the journal records every change (RecoveryLevel::kLog).
   std::unique_ptr<BaseKeeper> keeper_;
   std::unique_ptr<Checkpoints> checkpoints_;
+  std::unique_ptr<TableChanger> changer_;
   FileThread file_thread_;
 };
 
@@ -487,7 +473,9 @@ std::unique_ptr<EmbeddingService> MakeLocalService() {
 
 Result<std::unique_ptr<EmbeddingService>> OpenLocalService(
     const LocalServiceOptions& options) {
-  auto service = std::make_unique<LocalService>(options);
+  const auto member = RandomNonZero();
+  if (!member.ok()) return member.status();
+  auto service = std::make_unique<LocalService>(options, *member);
   PERSIA_RETURN_IF_ERROR(service->Start());
   return std::unique_ptr<EmbeddingService>(std::move(service));
 }

@@ -48,6 +48,8 @@ Status Recovery::OnRecord(const LogRecord& record) {
       return OnDrop(record);
     case RecordType::kUses:
       return OnUses(record);
+    case RecordType::kTopology:
+      return OnTopology(record);
   }
   return Status(Code::kDataLoss, Concat("record ", record.position,
                                         " has the unknown type ", record.type));
@@ -198,6 +200,21 @@ Status Recovery::OnUses(const LogRecord& record) {
   if (!table.ok()) return table.status();
   (*table)->NoteUses(uses.ids, uses.time);
   (*table)->SetTime(uses.now);
+  return Status();
+}
+
+Status Recovery::OnTopology(const LogRecord& record) {
+  uint64_t member = 0;
+  ConstBytes bytes;
+  PERSIA_RETURN_IF_ERROR(ReadTopology(record, &member, &bytes));
+  found_topology_ = true;
+  SharedTopology topology;
+  if (!bytes.empty()) {
+    const auto decoded = Topology::Decode(bytes);
+    if (!decoded.ok()) return decoded.status();
+    topology = std::make_shared<const Topology>(*decoded);
+  }
+  subject_.ownership->Recover(member, std::move(topology));
   return Status();
 }
 

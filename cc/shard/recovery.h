@@ -19,6 +19,7 @@
 #include "cc/checkpoint/store_loader.h"
 #include "cc/journal/journal.h"
 #include "cc/saving/checkpoints.h"
+#include "cc/shard/ownership.h"
 #include "cc/store/store.h"
 #include "cc/writing/journal_records.h"
 #include "cc/writing/update_window.h"
@@ -39,6 +40,7 @@ class Recovery : public JournalVisitor {
     Store* store;
     UpdateWindow* window;
     std::atomic<uint64_t>* generation;
+    Ownership* ownership;
   };
 
   Recovery(RecoveryLevel level, const CheckpointOptions& checkpoints,
@@ -53,6 +55,8 @@ class Recovery : public JournalVisitor {
   // Call it once, after the last record.
   Status Finish();
 
+  // Whether the recovery folder named the shard's id and its cluster.
+  bool found_topology() const { return found_topology_; }
   // Whether the recovery folder held a base, or a record of a table or a
   // restore.
   bool found() const { return found_; }
@@ -74,6 +78,7 @@ class Recovery : public JournalVisitor {
   Status OnCut(const LogRecord& record);
   Status OnDrop(const LogRecord& record);
   Status OnUses(const LogRecord& record);
+  Status OnTopology(const LogRecord& record);
   Status Load(const RestoreRecord& restore);
   Status Read(const RestoreRecord& restore, StoreLoader* loader) const;
   void StopEvictions();
@@ -82,6 +87,7 @@ class Recovery : public JournalVisitor {
   const CheckpointOptions checkpoints_;
   const Subject subject_;
   bool found_ = false;
+  bool found_topology_ = false;
   std::optional<RestoreRecord> checkpoint_;
   std::string needed_checkpoint_;
   // Tables that were dropped or cleared since checkpoint_.

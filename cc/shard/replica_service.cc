@@ -136,6 +136,13 @@ Status ReplicaService::CheckCurrent() const {
   return Status();
 }
 
+void ReplicaService::ExchangeTopology(TopologyRequest* request,
+                                      DoneCallback done) {
+  request->member = 0;
+  request->topology.clear();
+  done(Status());
+}
+
 void ReplicaService::OtherCall(const AnyRequest&, DoneCallback done) {
   done(Refusal());
 }

@@ -65,6 +65,8 @@ class ReplicaService : public EmbeddingService {
   void Stats(StatsRequest* request, DoneCallback done) override;
   void Export(ExportRequest* request, DoneCallback done) override;
   void Changes(ChangesRequest* request, DoneCallback done) override;
+  // A replica is no shard of a cluster.
+  void ExchangeTopology(TopologyRequest* request, DoneCallback done) override;
 
  protected:
   // Refuses all other calls: only the shard that this replica follows performs

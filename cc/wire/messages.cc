@@ -16,6 +16,7 @@ bool IsErrorCode(uint32_t number) {
     case Code::kPermissionDenied:
     case Code::kResourceExhausted:
     case Code::kFailedPrecondition:
+    case Code::kMoved:
     case Code::kUnimplemented:
     case Code::kInternal:
     case Code::kUnavailable:
@@ -30,20 +31,24 @@ bool IsErrorCode(uint32_t number) {
 
 }  // namespace
 
-OutFrame EncodeError(uint64_t request_id, const Status& status) {
+OutFrame EncodeError(uint64_t request_id, const Status& status,
+                     ConstBytes topology) {
   FrameWriter writer;
   writer.U32(static_cast<uint32_t>(status.code()));
-  writer.U32(0);
+  writer.U32(static_cast<uint32_t>(topology.size()));
   writer.Text(status.message());
+  writer.Bytes(topology);
   return writer.Seal(MessageType::kError, request_id);
 }
 
-Status DecodeError(ConstBytes body) {
+Status DecodeError(ConstBytes body, ConstBytes* topology) {
   ByteReader reader(body);
   const uint32_t code = reader.U32();
-  reader.Zero32();
+  const uint32_t topology_bytes = reader.U32();
   std::string message = reader.Text();
+  const ConstBytes told = reader.Array<uint8_t>(topology_bytes);
   PERSIA_RETURN_IF_ERROR(reader.Finish("Error"));
+  if (topology != nullptr) *topology = told;
   if (IsErrorCode(code)) {
     return Status(static_cast<Code>(code), std::move(message));
   }

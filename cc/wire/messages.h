@@ -73,10 +73,13 @@ Status DecodeReply(ConstBytes body, Request* request) {
   return reader.Finish(Message<Request>::kName, "Reply");
 }
 
-// Encodes an Error: u32 code, u32 0, text message.
-OutFrame EncodeError(uint64_t request_id, const Status& status);
-// The Status that an Error body carries, or kDataLoss.
-Status DecodeError(ConstBytes body);
+// Encodes an Error: u32 code, u32 bytes of the topology, text message, and the
+// encoded topology of the shard, if the code is kMoved and it has one.
+OutFrame EncodeError(uint64_t request_id, const Status& status,
+                     ConstBytes topology = {});
+// The Status that an Error body carries, or kDataLoss. Sets `*topology`, unless
+// it is null, to the topology in the body.
+Status DecodeError(ConstBytes body, ConstBytes* topology = nullptr);
 
 template <>
 struct Message<CreateTableRequest> : PlainMessage {
@@ -227,7 +230,7 @@ struct Message<AssignRequest> : PlainMessage {
 
   template <typename Visit, typename Request>
   static void Fields(Visit& visit, Request& request) {
-    visit(request.table, request.dim, request.state_size);
+    visit(request.table, request.route, request.dim, request.state_size);
     RowFields(visit, request.dim, request.state_size, request.ids,
               request.weights, request.state);
     visit.Limit(&RequestLimits::CheckIds, request.ids.size());
@@ -240,7 +243,7 @@ struct Message<RemoveRequest> : PlainMessage {
 
   template <typename Visit, typename Request>
   static void Fields(Visit& visit, Request& request) {
-    visit(request.table);
+    visit(request.table, request.route);
     visit.Count(request.ids);
     visit.Array(request.ids);
     visit.Limit(&RequestLimits::CheckIds, request.ids.size());
@@ -396,6 +399,29 @@ struct Message<FilesRequest> : PlainMessage {
     return InvalidArgument("contents must be at most ",
                            FilesRequest::kMostBytes, " bytes, received ",
                            request.contents.size());
+  }
+};
+
+template <>
+struct Message<TopologyRequest> : PlainMessage {
+  static constexpr char kName[] = "Topology";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.founds, kReserved);
+    visit.Count(request.told);
+    visit.Array(request.told);
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.member);
+    visit.Count(request.topology);
+    visit.Array(request.topology);
+  }
+
+  static uint64_t MostReplyBytes(const TopologyRequest&) {
+    return TopologyRequest::kMostBytes;
   }
 };
 

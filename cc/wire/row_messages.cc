@@ -150,7 +150,7 @@ template <typename Visit, typename Request, typename Dtype>
 void LookupFields(Visit& visit, Request& request, Dtype& reply_dtype,
                   IdLayouts layouts, ByteBuffer* unpacked) {
   uint32_t flags = request.read_only ? 1 : 0;
-  visit(request.client, request.visible_sequence, flags);
+  visit(request.client, request.visible_sequence, request.route, flags);
   visit.Size(request.tables, &RequestLimits::CheckTables);
   visit(reply_dtype, kReserved);
   layouts.resize(request.tables.size());
@@ -176,7 +176,7 @@ void LookupFields(Visit& visit, Request& request, Dtype& reply_dtype,
 template <typename Visit, typename Request, typename Gradients>
 void UpdateFields(Visit& visit, Request& request, Gradients& gradients,
                   IdLayouts layouts, ByteBuffer* unpacked) {
-  visit(request.client, request.sequence, request.generation);
+  visit(request.client, request.sequence, request.generation, request.route);
   visit.Size(request.tables, &RequestLimits::CheckTables);
   visit(request.trainer.staleness, request.trainer.program);
   visit.Check([&] { return CheckProgram(request.trainer.program); });

@@ -205,6 +205,18 @@ RecordBody RecordBody::Uses(const UsesRecord& uses) {
   return body;
 }
 
+RecordBody RecordBody::Topology(uint64_t member,
+                                std::vector<uint8_t> topology) {
+  RecordBody body(RecordType::kTopology);
+  body.flags_ = std::move(topology);
+  ByteWriter fields;
+  fields.U64(member);
+  fields.U64(body.flags_.size());
+  body.Array(Span<const uint8_t>(body.flags_));
+  body.Close(&fields);
+  return body;
+}
+
 Status ReadOpened(const LogRecord& record, RecoveryLevel* level) {
   ByteReader reader(record.body);
   *level = static_cast<RecoveryLevel>(reader.U32());
@@ -317,6 +329,14 @@ Status ReadDrop(const LogRecord& record, DropTableRequest* request) {
   request->stays = reader.Bool32();
   reader.Zero32();
   return reader.Finish("Drop record");
+}
+
+Status ReadTopology(const LogRecord& record, uint64_t* member,
+                    ConstBytes* topology) {
+  ByteReader reader(record.body);
+  *member = reader.U64();
+  *topology = ReadArray<uint8_t>(&reader, reader.U64());
+  return reader.Finish("Topology record");
 }
 
 Status ReadUses(const LogRecord& record, UsesRecord* uses) {

@@ -30,6 +30,9 @@
 //   Cut     = generation, number of tables, 64 bits each; for each table its
 //             key, 64 bits, its identity, a count, 64 bits, and that many
 //             numbers of 64 bits each: see Table::Rounded
+//   Topology = the shard's id, number of bytes, 64 bits each; array of as many
+//             bytes: the encoded topology, or none if the shard belongs to no
+//             cluster
 //
 // An Update record has the ids and bags as they were in the request. The
 // Changes record that creates a row comes before any Update of the row. Uses
@@ -64,10 +67,11 @@ enum class RecordType : uint16_t {
   kChanges = 3,  // Rows are created and removed.
   kUpdate = 4,
   kAssign = 5,
-  kRestore = 6,  // The store's tables become those of a checkpoint.
-  kCut = 7,      // The first record after a base. Holds what the base lacks.
-  kDrop = 8,     // A table is dropped, or all its rows are.
-  kUses = 9,     // Rows were looked up, or the table's time advanced.
+  kRestore = 6,    // The store's tables become those of a checkpoint.
+  kCut = 7,        // The first record after a base. Holds what the base lacks.
+  kDrop = 8,       // A table is dropped, or all its rows are.
+  kUses = 9,       // Rows were looked up, or the table's time advanced.
+  kTopology = 10,  // The cluster's topology, as the shard knows it, changes.
 };
 
 // What the recovery log records.
@@ -122,6 +126,8 @@ class RecordBody {
   static RecordBody Cut(const CutRecord& cut);
   static RecordBody Drop(const DropTableRequest& request);
   static RecordBody Uses(const UsesRecord& uses);
+  // Copies `topology`, which need not outlive the body.
+  static RecordBody Topology(uint64_t member, std::vector<uint8_t> topology);
 
   RecordBody(RecordBody&&) = default;
   RecordBody(const RecordBody&) = delete;
@@ -170,6 +176,8 @@ Status ReadRestore(const LogRecord& record, RestoreRecord* restore);
 Status ReadCut(const LogRecord& record, CutRecord* cut);
 Status ReadDrop(const LogRecord& record, DropTableRequest* request);
 Status ReadUses(const LogRecord& record, UsesRecord* uses);
+Status ReadTopology(const LogRecord& record, uint64_t* member,
+                    ConstBytes* topology);
 
 }  // namespace persia
 

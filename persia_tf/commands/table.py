@@ -79,8 +79,8 @@ def _add_shards(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=listed or None,  # argparse parses a default that is a str.
         metavar="SHARDS",
-        help="HOST:PORT,... of the shards, in the same order as in training, or of "
-        f"embedding workers (${_SHARDS_VARIABLE})",
+        help="HOST:PORT,... of the shards, or of embedding workers "
+        f"(${_SHARDS_VARIABLE})",
     )
 
 

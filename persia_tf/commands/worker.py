@@ -28,8 +28,7 @@ OPTIONS = (
     Option(
         "--ps",
         **arguments.shards_of(
-            "the shards, in the same order for every worker and trainer; they have the "
-            "same token and TLS as the worker"
+            "the shards, which have the same token and TLS as the worker"
         ),
     ),
     *listening_options.options(default_port=7100),

@@ -118,8 +118,7 @@ class ShardChanges:
             raise errors.FailedPreconditionError(
                 f"the shard that is listed as shard {self._shard} of {self._shards} "
                 f"holds table '{changed.name}' as shard {changed.shard_index} of "
-                f"{changed.shard_count}: list all shards, in the same order as the "
-                "programs that train"
+                f"{changed.shard_count}: list all shards of the cluster"
             )
         if changed.fate != "dropped" and changed.dim != guarded.table.dim:
             raise errors.FailedPreconditionError(

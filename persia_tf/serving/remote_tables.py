@@ -142,7 +142,7 @@ def _options(name: str, cluster: Cluster, remote: Remote) -> dict[str, Any]:
     return {
         "cluster": name,
         "addresses": list(cluster.shards),
-        "placed_over": 0 if _is_of_workers(cluster) else len(cluster.shards),
+        "placed_over": _placed_over(cluster),
         "timeout_seconds": remote.timeout,
         "on_failure": remote.on_failure,
         "hot_rows": remote.hot_rows,
@@ -151,7 +151,9 @@ def _options(name: str, cluster: Cluster, remote: Remote) -> dict[str, Any]:
     }
 
 
-def _is_of_workers(cluster: Cluster) -> bool:
-    # Embedding workers also report the stats of the shards behind them, so that there
-    # are more reports than addresses.
-    return len(cluster.stats()) > len(cluster.shards)
+def _placed_over(cluster: Cluster) -> int:
+    """Returns how many shards have the rows, or 0 if embedding workers hide them."""
+    processes = cluster.stats()
+    if any(process.role == "worker" for process in processes):
+        return 0
+    return len(processes)

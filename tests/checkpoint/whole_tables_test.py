@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
 import pytest
@@ -36,13 +37,19 @@ def test_a_table_of_which_a_shard_lost_its_part_is_not_saved(
 
 
 def test_a_table_that_is_being_made_is_no_reason_not_to_save(
-    trained, start_shards, tmp_path, table
+    trained, tmp_path, table, monkeypatch
 ):
     run = trained(2)
     run.step()
-    # The state in which a program leaves the table if it ends while it makes it.
+    being_made = f"{table}_being_made"
     settings = session.TableSettings(4, "zeros", "sgd", 0)
-    [other] = start_shards(1)
-    elsewhere = ptf.Cluster([run.addresses[0], other.address])
-    elsewhere.create_table(f"{table}_of_one_shard", settings)
+    run.cluster.create_table(being_made, settings)
+    shard_stats = ptf.Cluster.shard_stats
+
+    def as_one_shard_has_it(cluster):
+        first, second = shard_stats(cluster)
+        tables = [each for each in second.tables if each.name != being_made]
+        return [first, dataclasses.replace(second, tables=tables)]
+
+    monkeypatch.setattr(ptf.Cluster, "shard_stats", as_one_shard_has_it)
     ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)

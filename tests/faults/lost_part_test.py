@@ -143,6 +143,7 @@ def test_a_shard_of_another_cluster_is_told_apart(table, shard_process):
     mixed = [clusters[0][0], clusters[1][1]]
     with pytest.raises(errors.FailedPreconditionError) as raised:
         TRAINING.run(table, cluster_of(mixed, run=0))
-    assert "or belong to another cluster" in str(raised.value)
+    message = str(raised.value)
+    assert "shards of several clusters" in message
     for shard in mixed:
-        assert f"({shard.address}): {rows_on(shard)[table]} rows" in str(raised.value)
+        assert shard.address in message

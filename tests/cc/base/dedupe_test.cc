@@ -12,6 +12,7 @@
 
 #include "cc/base/dedupe_index.h"
 #include "cc/base/hash.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {
@@ -89,7 +90,7 @@ TEST(Dedupe, GroupsIdsByShard) {
                      [&](int64_t a, int64_t b) {
                        return ShardOf(a, shards) < ShardOf(b, shards);
                      });
-    const UniqueIds unique = Dedupe(batch, shards);
+    const UniqueIds unique = Dedupe(batch, SlotOwners::Even(shards).get());
     EXPECT_EQ(unique.ids, expected.ids);
     for (size_t i = 0; i < batch.size(); ++i) {
       ASSERT_EQ(unique.ids[unique.inverse[i]], batch[i]);
@@ -102,7 +103,8 @@ TEST(Dedupe, TellsWhereEachShardsIdsStart) {
   Ids batch(1000);
   for (int64_t& id : batch) id = static_cast<int64_t>(random() % 300);
   for (const uint32_t shards : {2, 7, 400}) {  // 400: some have no ids.
-    const UniqueIds unique = Dedupe(batch, shards);
+    const UniqueIds unique = Dedupe(batch, SlotOwners::Even(shards).get());
+    EXPECT_EQ(unique.starts_of, SlotOwners::Even(shards)->fingerprint());
     ASSERT_EQ(unique.shard_starts.size(), shards + 1);
     EXPECT_EQ(unique.shard_starts.front(), 0u);
     EXPECT_EQ(unique.shard_starts.back(), unique.ids.size());
@@ -113,12 +115,12 @@ TEST(Dedupe, TellsWhereEachShardsIdsStart) {
       }
     }
   }
-  EXPECT_TRUE(Dedupe(batch, 1).shard_starts.empty());
+  EXPECT_TRUE(Dedupe(batch, SlotOwners::Even(1).get()).shard_starts.empty());
 }
 
 TEST(Dedupe, LeavesABatchWithoutDuplicatesAsItIsWhateverTheShards) {
   const Ids batch{1, 2, 3, 4, 5, 6, 7, 8};
-  const UniqueIds unique = Dedupe(batch, 2);
+  const UniqueIds unique = Dedupe(batch, SlotOwners::Even(2).get());
   EXPECT_EQ(unique.ids, batch);
   EXPECT_EQ(unique.inverse, (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_TRUE(unique.shard_starts.empty());

@@ -11,6 +11,7 @@
 #include "cc/capi/persia.h"
 #include "tests/cc/capi/capi_calls.h"
 #include "tests/cc/capi/embedded_fixture.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {

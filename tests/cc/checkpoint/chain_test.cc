@@ -10,6 +10,7 @@
 #include "cc/checkpoint/compactor.h"
 #include "cc/checkpoint/shard_file_writer.h"
 #include "tests/cc/checkpoint/checkpoint_calls.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {

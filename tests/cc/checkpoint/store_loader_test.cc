@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/cc/checkpoint/checkpoint_calls.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {

@@ -9,6 +9,7 @@
 #include "tests/cc/client/shards_fixture.h"
 #include "tests/cc/service/changes_calls.h"
 #include "tests/cc/support/row_requests.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {

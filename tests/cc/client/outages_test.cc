@@ -11,6 +11,7 @@
 #include "cc/base/hash.h"
 #include "tests/cc/client/shards_fixture.h"
 #include "tests/cc/support/call_result.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {
@@ -22,7 +23,7 @@ constexpr size_t kIds = 100;
 struct Tolerant {
   explicit Tolerant(bool mixed = false, double seconds = 0.25)
       : ids(FirstIds(kIds)), rows(kIds * kRowDim, -77.0f) {
-    if (!mixed) ids = Dedupe(WithOneTwice(ids), 2).ids;
+    if (!mixed) ids = Dedupe(WithOneTwice(ids), SlotOwners::Even(2).get()).ids;
     request.deadline = DeadlineAfter(seconds);
     request.read_only = true;
     request.zeros_for_outages = true;

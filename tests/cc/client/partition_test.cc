@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/hash.h"
 #include "cc/wire/vector_kernels.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {
@@ -29,7 +29,7 @@ Status Build(Partition* partition, const std::vector<Partition::Ids>& ids,
   for (const Partition::Ids of_table : ids) {
     tables.push_back(Partition::Split(of_table));
   }
-  return partition->Build(tables, shard_count);
+  return partition->Build(tables, *SlotOwners::Even(shard_count));
 }
 
 TEST(PartitionTest, GivesEachShardItsIdsInTheirOrder) {
@@ -95,6 +95,16 @@ TEST(PartitionTest, IdsThatAreGroupedByShardAreNotCopied) {
   EXPECT_EQ(next, grouped.data() + grouped.size());
 }
 
+// The ids of a table that is said to be grouped among so many shards.
+Partition::Table WithStarts(const std::vector<int64_t>& ids,
+                            const std::vector<uint32_t>& starts,
+                            uint32_t shard_count) {
+  Partition::Table table = Partition::Split(ids);
+  table.shard_starts = starts;
+  table.starts_of = SlotOwners::Even(shard_count)->fingerprint();
+  return table;
+}
+
 std::vector<uint32_t> StartsOf(const std::vector<int64_t>& ids,
                                uint32_t shard_count) {
   std::vector<uint32_t> starts(shard_count + 1, 0);
@@ -118,7 +128,10 @@ TEST(PartitionTest, GivenStartsAreAsComputedOnes) {
     const std::vector<uint32_t> starts = StartsOf(ids, shard_count);
     Partition computed, given;
     ASSERT_TRUE(Build(&computed, {ids}, shard_count).ok());
-    ASSERT_TRUE(given.Build({Partition::Split(ids, starts)}, shard_count).ok());
+    ASSERT_TRUE(given
+                    .Build({WithStarts(ids, starts, shard_count)},
+                           *SlotOwners::Even(shard_count))
+                    .ok());
     ExpectSame(given, computed);
   }
 }
@@ -134,8 +147,29 @@ TEST(PartitionTest, StartsThatAreNotOfTheIdsAreNotUsed) {
   for (const std::vector<uint32_t>& starts :
        {StartsOf(some, 3), StartsOf(ids, 2), StartsOf(ids, 4), late, falling}) {
     Partition given;
-    ASSERT_TRUE(given.Build({Partition::Split(ids, starts)}, 3).ok());
+    ASSERT_TRUE(
+        given.Build({WithStarts(ids, starts, 3)}, *SlotOwners::Even(3)).ok());
     ExpectSame(given, computed);
+  }
+}
+
+// The first and the last id of each shard are the same with these owners.
+TEST(PartitionTest, StartsOfOtherOwnersAreNotUsed) {
+  const std::vector<int64_t> ids = Grouped(SomeIds(1000, 0), 3);
+  const std::vector<uint32_t> starts = StartsOf(ids, 3);
+  std::vector<uint16_t> numbers(kSlots);
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    numbers[slot] =
+        static_cast<uint16_t>(SlotOwners::Even(3)->OwnerOfSlot(slot));
+  }
+  const int64_t moved = ids[1];
+  numbers[SlotOf(moved)] = 2;
+  const SlotOwners owners(3, numbers);
+  Partition partition;
+  ASSERT_TRUE(partition.Build({WithStarts(ids, starts, 3)}, owners).ok());
+  for (uint32_t s = 0; s < 3; ++s) {
+    for (const int64_t id : partition.ids(0, s))
+      EXPECT_EQ(owners.OwnerOf(id), s);
   }
 }
 
@@ -176,7 +210,8 @@ TEST(PartitionTest, WhatHasAnOwnerGoesThereWhole) {
   Partition partition;
   ASSERT_TRUE(
       partition
-          .Build({Partition::Whole(pooled, 3, 2), Partition::Split(plain)}, 4)
+          .Build({Partition::Whole(pooled, 3, 2), Partition::Split(plain)},
+                 *SlotOwners::Even(4))
           .ok());
   for (uint32_t s = 0; s < 4; ++s) {
     EXPECT_EQ(Copy(partition.ids(0, s)),
@@ -197,7 +232,8 @@ TEST(PartitionTest, WhatHasAnOwnerGoesThereWhole) {
 // Empty bags have vectors, and no ids.
 TEST(PartitionTest, VectorsWithoutIdsAreWork) {
   Partition partition;
-  ASSERT_TRUE(partition.Build({Partition::Whole({}, 3, 1)}, 2).ok());
+  ASSERT_TRUE(
+      partition.Build({Partition::Whole({}, 3, 1)}, *SlotOwners::Even(2)).ok());
   EXPECT_FALSE(partition.HasWork(0));
   EXPECT_TRUE(partition.HasWork(1));
 }

@@ -13,6 +13,7 @@
 #include "cc/base/hash.h"
 #include "cc/shard/local_service.h"
 #include "tests/cc/client/shards_fixture.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {
@@ -241,19 +242,6 @@ TEST(RemoteServiceTest, ShardsOfAnotherGenerationAreRefused) {
   const PendingLookup again(cluster.client(), kUser, FirstIds(100));
   EXPECT_TRUE(again.Wait().ok());
   EXPECT_EQ(again.generation(), 5u);
-}
-
-TEST(RemoteServiceTest, ShardsInAnotherOrderAreRefused) {
-  Cluster cluster(2);
-  std::vector<std::string> addresses = cluster.addresses();
-  std::swap(addresses[0], addresses[1]);
-  const auto confused = MakeClient(addresses);
-  CreateTableRequest request;
-  request.deadline = DeadlineAfter(30);
-  request.config = RowTable(kUser);
-  CallResult result;
-  confused->CreateTable(&request, result.done());
-  EXPECT_EQ(result.Wait().code(), Code::kAlreadyExists);
 }
 
 TEST(RemoteServiceTest, BagsAreRefusedBySeveralShards) {

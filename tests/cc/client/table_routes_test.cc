@@ -4,10 +4,17 @@
 
 #include <vector>
 
-#include "cc/base/hash.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {
+
+ClusterView ViewOf(uint32_t servers) {
+  ClusterView view;
+  view.channels.resize(servers);
+  view.owners = SlotOwners::Even(servers);
+  return view;
+}
 
 class TableRoutesTest : public testing::Test {
  protected:
@@ -31,19 +38,21 @@ class TableRoutesTest : public testing::Test {
 };
 
 TEST_F(TableRoutesTest, PlainIdsAreSplit) {
-  TableRoutes routes(5);
+  TableRoutes routes;
+  const ClusterView view = ViewOf(5);
   routes.SetTakesBags(7, true);
-  const Result<Partition::Table> route = routes.Route(Plain(7));
+  const Result<Partition::Table> route = routes.Route(Plain(7), view);
   ASSERT_TRUE(route.ok());
   EXPECT_FALSE(route->owner);
   EXPECT_EQ(route->vectors, 3u);
 }
 
 TEST_F(TableRoutesTest, BagsGoToTheAddressOfTheirTable) {
-  TableRoutes routes(5);
+  TableRoutes routes;
+  const ClusterView view = ViewOf(5);
   for (TableKey table = 1; table < 50; ++table) {
     routes.SetTakesBags(table, true);
-    const Result<Partition::Table> route = routes.Route(Bags(table));
+    const Result<Partition::Table> route = routes.Route(Bags(table), view);
     ASSERT_TRUE(route.ok());
     EXPECT_EQ(route->owner, ShardOf(static_cast<int64_t>(table), 5));
     EXPECT_EQ(route->vectors, 2u);
@@ -52,37 +61,41 @@ TEST_F(TableRoutesTest, BagsGoToTheAddressOfTheirTable) {
 }
 
 TEST_F(TableRoutesTest, BagsNeedEachTablesWord) {
-  TableRoutes routes(2);
-  EXPECT_EQ(routes.Route(Bags(7)).status().code(), Code::kInvalidArgument);
+  TableRoutes routes;
+  const ClusterView view = ViewOf(2);
+  EXPECT_EQ(routes.Route(Bags(7), view).status().code(),
+            Code::kInvalidArgument);
   routes.SetTakesBags(7, true);
-  EXPECT_TRUE(routes.Route(Bags(7)).ok());
-  EXPECT_FALSE(routes.Route(Bags(8)).ok());
+  EXPECT_TRUE(routes.Route(Bags(7), view).ok());
+  EXPECT_FALSE(routes.Route(Bags(8), view).ok());
   routes.SetTakesBags(7, false);
-  EXPECT_FALSE(routes.Route(Bags(7)).ok());
+  EXPECT_FALSE(routes.Route(Bags(7), view).ok());
 }
 
 TEST_F(TableRoutesTest, ASingleAddressIsNotAskedFirst) {
-  EXPECT_TRUE(TableRoutes(1).Route(Bags(7)).ok());
+  EXPECT_TRUE(TableRoutes().Route(Bags(7), ViewOf(1)).ok());
 }
 
 TEST_F(TableRoutesTest, WhoHasAllRowsIsKnownOnceItWasSaid) {
-  TableRoutes routes(2);
-  EXPECT_FALSE(routes.EachHasAllRows(7).has_value());
+  TableRoutes routes;
+  const ClusterView view = ViewOf(2);
+  EXPECT_FALSE(routes.EachHasAllRows(7, view).has_value());
   routes.SetTakesBags(7, true);
-  EXPECT_EQ(routes.EachHasAllRows(7), true);
+  EXPECT_EQ(routes.EachHasAllRows(7, view), true);
   routes.SetTakesBags(7, false);
-  EXPECT_EQ(routes.EachHasAllRows(7), false);
-  EXPECT_EQ(TableRoutes(1).EachHasAllRows(7), true);
+  EXPECT_EQ(routes.EachHasAllRows(7, view), false);
+  EXPECT_EQ(TableRoutes().EachHasAllRows(7, ViewOf(1)), true);
 }
 
 TEST_F(TableRoutesTest, IdsThatAreNotWellFormedAreRefused) {
   TableIds plain = Plain(7);
   plain.bag_offsets = offsets_;
-  EXPECT_EQ(TableRoutes(1).Route(plain).status().code(),
+  EXPECT_EQ(TableRoutes().Route(plain, ViewOf(1)).status().code(),
             Code::kInvalidArgument);
   TableIds bags = Bags(7);
   bags.bag_offsets = {};
-  EXPECT_EQ(TableRoutes(1).Route(bags).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(TableRoutes().Route(bags, ViewOf(1)).status().code(),
+            Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST_F(WorkersTest, PartsOfALookupSayWhatTheyMustSee) {
   for (uint32_t i = 0; i < 2; ++i) {
     const std::vector<WorkerService::Asked> lookups = worker(i).lookups();
     ASSERT_EQ(lookups.size(), 1u);
-    EXPECT_EQ(lookups[0].client, PartClient(11, i, 2));
+    EXPECT_EQ(lookups[0].client, PartClient(11, i + 1));
     EXPECT_EQ(lookups[0].visible_sequence, 12u);
   }
 }

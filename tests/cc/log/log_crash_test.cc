@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -315,24 +314,6 @@ TEST(LogLossTest, IsDoneAgainAfterAnyCrash) {
     AppendEach(Continue(PlaceIn(&files), options, 1).get(), {"later"});
     EXPECT_EQ(ReadLog(PlaceIn(&files)).records, (Texts{"a", "later"}));
   }
-}
-
-// The earlier version, whose segments do not say what their records survive.
-TEST(LogVersionTest, TheOneBeforeIsReadAndGoneOnWith) {
-  MemoryImage image = AtSync();
-  std::vector<uint8_t>* const bytes = &image.at(SegmentPath(1)).bytes;
-  (*bytes)[4] = 2;
-  (*bytes)[6] = 0;
-  const uint32_t crc = Crc32c(bytes->data(), 36);
-  std::memcpy(bytes->data() + 36, &crc, sizeof(crc));
-  EXPECT_EQ(Read(image).records, kAtSync);
-  MemoryFiles files(image);
-  AppendEach(Continue(PlaceIn(&files)).get(), {"later"});
-  EXPECT_EQ(ReadLog(PlaceIn(&files)).records, Joined(kAtSync, {"later"}));
-  bytes->resize(bytes->size() - 3);
-  EXPECT_EQ(Read(image).records, Beginning(kAtSync, kAtSync.size() - 1));
-  (*bytes)[kSegmentHeaderBytes + 1] ^= 1;
-  EXPECT_EQ(Read(image).status.code(), Code::kDataLoss);
 }
 
 TEST(LogDamageTest, AnErrorNamesTheByteAndStays) {

@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(SegmentBytes, LogFailureTest,
 
 TEST(LogErrorTest, ALogAtAUrlIsRefused) {
   MemoryFiles files;
-  const LogPlace place{&files, "s3://bucket/log", kShard};
+  const LogPlace place{&files, "s3://bucket/log"};
   const auto reader = LogReader::Open(place, 0);
   EXPECT_EQ(reader.status().code(), Code::kInvalidArgument);
   EXPECT_NE(reader.status().message().find("must be in a folder of this "

@@ -16,9 +16,7 @@
 
 namespace persia {
 
-inline constexpr LogShard kShard{1, 3};
-
-inline LogPlace PlaceIn(FileSystem* files) { return {files, "log", kShard}; }
+inline LogPlace PlaceIn(FileSystem* files) { return {files, "log"}; }
 
 // What a reader found.
 struct Reading {

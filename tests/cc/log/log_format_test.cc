@@ -33,12 +33,12 @@ TEST(LogFormatTest, ALogHasTheseBytes) {
   ASSERT_EQ(image.size(), 1u);
   EXPECT_EQ(image.begin()->first, "log/log-00000000000000000001");
   EXPECT_EQ(Hex(image.begin()->second.bytes),
-            // Magic and version; number; first position; shard; checksum.
-            "504c473103000100\n"
+            // Magic and version; number; first position; zeros; checksum.
+            "504c473104000100\n"
             "0100000000000000\n"
             "0000000000000000\n"
-            "0100000003000000\n"
-            "000000000119f5ef\n"
+            "0000000000000000\n"
+            "000000002978b0b5\n"
             // Length and type; position; safe; checksums; body.
             "0900000010000000\n"
             "0000000000000000\n"
@@ -55,12 +55,11 @@ TEST(LogFormatTest, ALogHasTheseBytes) {
 
 TEST(LogFormatTest, DecodesWhatWasEncoded) {
   uint8_t bytes[kSegmentHeaderBytes];
-  EncodeSegmentHeader({7, 1ull << 40, {2, 5}, SyncMode::kSystem}, bytes);
+  EncodeSegmentHeader({7, 1ull << 40, SyncMode::kSystem}, bytes);
   const auto segment = DecodeSegmentHeader(bytes);
   ASSERT_TRUE(segment.ok());
   EXPECT_EQ(segment->number, 7u);
   EXPECT_EQ(segment->first_position, 1ull << 40);
-  EXPECT_TRUE(segment->shard == (LogShard{2, 5}));
   EXPECT_EQ(segment->sync, SyncMode::kSystem);
 
   RecordHeader record;
@@ -77,7 +76,7 @@ TEST(LogFormatTest, DecodesWhatWasEncoded) {
 // A segment's header with some bytes set, and its checksum mended.
 class ChangedHeader {
  public:
-  ChangedHeader() { EncodeSegmentHeader({1, 0, {0, 1}}, bytes_); }
+  ChangedHeader() { EncodeSegmentHeader({1, 0}, bytes_); }
 
   Status StatusWith(size_t at, uint8_t byte) {
     bytes_[at] = byte;
@@ -93,13 +92,13 @@ class ChangedHeader {
 };
 
 TEST(LogFormatTest, AnotherVersionIsNamed) {
-  for (const uint8_t version : {kOldestLogVersion - 1, kLogVersion + 1}) {
+  for (const uint8_t version : {kLogVersion - 1, kLogVersion + 1}) {
     const Status status = ChangedHeader().StatusWith(4, version);
     EXPECT_EQ(status.code(), Code::kFailedPrecondition);
-    EXPECT_NE(status.message().find(
-                  Concat("version ", int{version},
-                         ", but this program reads versions 2 to 3")),
-              std::string::npos)
+    EXPECT_NE(
+        status.message().find(Concat("version ", int{version},
+                                     ", but this program reads version 4")),
+        std::string::npos)
         << status.message();
   }
 }
@@ -116,7 +115,7 @@ TEST(LogFormatTest, ZerosAndShortBytesAreNoHeader) {
   EXPECT_FALSE(DecodeRecordHeader(zeros, &record));
   EXPECT_FALSE(DecodeSegmentHeader(zeros).ok());
   uint8_t bytes[kSegmentHeaderBytes];
-  EncodeSegmentHeader({1, 0, {0, 1}}, bytes);
+  EncodeSegmentHeader({1, 0}, bytes);
   EXPECT_FALSE(DecodeSegmentHeader({bytes, kSegmentHeaderBytes - 1}).ok());
   EncodeRecordHeader({}, Span<uint8_t, kRecordHeaderBytes>(bytes, 32));
   EXPECT_TRUE(DecodeRecordHeader({bytes, 32}, &record));

@@ -65,7 +65,7 @@ class LogKillTest : public ::testing::TestWithParam<SyncMode> {};
 
 TEST_P(LogKillTest, WhatAKilledProcessSaidIsDurableIsThere) {
   const TemporaryFolder folder;
-  const LogPlace place{LocalFiles(), folder / "log", kShard};
+  const LogPlace place{LocalFiles(), folder / "log"};
   for (const int count : {1, 2, 5, 20, 100, 400, 3, 50}) {
     const uint64_t highest = KillAfter(place, GetParam(), count);
     const Reading reading = ReadLog(place);

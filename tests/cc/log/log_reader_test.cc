@@ -75,17 +75,6 @@ TEST_F(LogReaderTest, WhatWasRemovedCannotBeRead) {
       << status.message();
 }
 
-TEST_F(LogReaderTest, ALogOfAnotherShardIsRefused) {
-  for (const LogShard shard : {LogShard{0, 3}, LogShard{1, 4}}) {
-    place_.shard = shard;
-    EXPECT_EQ(OpenStatus().code(), Code::kFailedPrecondition);
-  }
-  EXPECT_NE(OpenStatus().message().find(
-                "to the log of shard 1 of 3, but this is shard 1 of 4"),
-            std::string::npos)
-      << OpenStatus().message();
-}
-
 TEST_F(LogReaderTest, ASegmentWithTheNameOfAnotherIsDamage) {
   ASSERT_TRUE(files_.Rename(SegmentPath(2), SegmentPath(9)).ok());
   EXPECT_EQ(OpenStatus().code(), Code::kDataLoss);

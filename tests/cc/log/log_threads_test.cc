@@ -32,7 +32,7 @@ class LogThreadsTest : public ::testing::Test {
   void AppendFromThreads(LogWriter* log);
 
   const TemporaryFolder folder_;
-  const LogPlace place_{LocalFiles(), folder_ / "log", kShard};
+  const LogPlace place_{LocalFiles(), folder_ / "log"};
   std::atomic<int> durable_{0};
 };
 

@@ -46,7 +46,8 @@ bool SendsOneBag(LookupPlanner* planner, size_t ids, TableKey table = kTable) {
 // the vector.
 TEST(LookupPlanner, SendsWhatMovesLess) {
   CallbackThreads threads;
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32, &threads);
+  const EmbeddingService service;
+  LookupPlanner planner(&service, WireDtype::kFloat32, &threads);
   EXPECT_FALSE(SendsOneBag(&planner, 1));
   EXPECT_TRUE(SendsOneBag(&planner, 2));
 }
@@ -55,7 +56,8 @@ TEST(LookupPlanner, SendsWhatMovesLess) {
 // same.
 TEST(LookupPlanner, CountsBytesAsTheyTravel) {
   CallbackThreads threads;
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kBfloat16, &threads);
+  const EmbeddingService service;
+  LookupPlanner planner(&service, WireDtype::kBfloat16, &threads);
   EXPECT_FALSE(SendsOneBag(&planner, 2));
   EXPECT_TRUE(SendsOneBag(&planner, 3));
 }
@@ -64,7 +66,8 @@ TEST(LookupPlanner, CountsBytesAsTheyTravel) {
 // bag, which is less than their rows only if ids take few bytes.
 TEST(LookupPlanner, CountsTheBytesOfIds) {
   CallbackThreads threads;
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kInt4, &threads);
+  const EmbeddingService service;
+  LookupPlanner planner(&service, WireDtype::kInt4, &threads);
   planner.SendBagsOf(kTable);
   const std::vector<uint32_t> offsets = {0, 20};
   for (const int64_t distance : {int64_t{1}, int64_t{1} << 58}) {
@@ -77,13 +80,15 @@ TEST(LookupPlanner, CountsTheBytesOfIds) {
 
 TEST(LookupPlanner, SendsBagsOfTheirTablesAlone) {
   CallbackThreads threads;
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32, &threads);
+  const EmbeddingService service;
+  LookupPlanner planner(&service, WireDtype::kFloat32, &threads);
   EXPECT_FALSE(SendsOneBag(&planner, 100, kTable + 1));
 }
 
 TEST(LookupPlanner, KeepsWhatABagNeeds) {
   CallbackThreads threads;
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32, &threads);
+  const EmbeddingService service;
+  LookupPlanner planner(&service, WireDtype::kFloat32, &threads);
   planner.SendBagsOf(kTable);
   std::vector<int64_t> numbers = {5, 6, 5, 7, 8, 9, 10};
   std::vector<uint32_t> offsets = {0, 7};
@@ -105,9 +110,18 @@ TEST(LookupPlanner, KeepsWhatABagNeeds) {
   EXPECT_EQ(plan->unique.ids, (std::vector<int64_t>{5, 6, 7, 8, 9, 10}));
 }
 
+class SplittingService : public EmbeddingService {
+ public:
+  std::shared_ptr<const SlotOwners> Owners() const override { return owners_; }
+
+ private:
+  const std::shared_ptr<const SlotOwners> owners_ = SlotOwners::Even(3);
+};
+
 TEST(LookupPlanner, PlansManyLookupsInTheirOrder) {
   CallbackThreads threads;
-  const LookupPlanner planner(/*shard_count=*/3, WireDtype::kFloat32, &threads);
+  const SplittingService service;
+  const LookupPlanner planner(&service, WireDtype::kFloat32, &threads);
   constexpr size_t kLookups = 30, kIds = 2000;
   std::vector<std::string> layers(kLookups);
   std::vector<std::vector<int64_t>> numbers(kLookups);
@@ -128,7 +142,7 @@ TEST(LookupPlanner, PlansManyLookupsInTheirOrder) {
   for (size_t i = 0; i < kLookups; ++i) {
     EXPECT_EQ(plans[i]->layer, layers[i]);
     EXPECT_EQ(plans[i]->table, i);
-    const UniqueIds alone = Dedupe(numbers[i], 3);
+    const UniqueIds alone = Dedupe(numbers[i], service.Owners().get());
     EXPECT_EQ(plans[i]->unique.ids, alone.ids);
     EXPECT_EQ(plans[i]->unique.inverse, alone.inverse);
   }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "cc/service/embedding_service.h"
 
@@ -42,6 +43,14 @@ class HoldingService : public EmbeddingService {
 
   // The most answers that were held at once.
   size_t most_held();
+
+  // These are neither held nor made to fail.
+  void ExchangeTopology(TopologyRequest* request, DoneCallback done) override {
+    inner_->ExchangeTopology(request, std::move(done));
+  }
+  SharedTopology CurrentTopology() const override {
+    return inner_->CurrentTopology();
+  }
 
  protected:
   void OtherCall(const AnyRequest& request, DoneCallback done) override;

@@ -79,6 +79,11 @@ void AddCheckpointReplies(std::vector<SampleMessage>* samples) {
   files.names = {"one", ""};
   files.contents = {1, 2, 3};
   AddReply(files, samples);
+  TopologyRequest topology;
+  AddReply(topology, samples);
+  topology.member = 7;
+  topology.topology = {1, 2, 3};
+  AddReply(topology, samples);
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ void AddCheckpoints(std::vector<SampleMessage>* samples) {
   AddRequest(request, samples);
 }
 
-void AddFiles(std::vector<SampleMessage>* samples) {
+void AddFilesAndTopologies(std::vector<SampleMessage>* samples) {
   FilesRequest request;
   AddRequest(request, samples);
   request.action = FilesAction::kWrite;
@@ -182,6 +182,11 @@ void AddFiles(std::vector<SampleMessage>* samples) {
   request.files = {"one", ""};
   request.contents = {1, 2, 3};
   AddRequest(request, samples);
+  TopologyRequest topology;
+  AddRequest(topology, samples);
+  topology.told = {1, 2, 3};
+  topology.founds = true;
+  AddRequest(topology, samples);
 }
 
 TableConfig MakeTable(const char* name, uint32_t dim, const char* initializer,
@@ -220,7 +225,7 @@ std::vector<SampleMessage> SampleRequests() {
   }
   AddChanges(&samples);
   AddCheckpoints(&samples);
-  AddFiles(&samples);
+  AddFilesAndTopologies(&samples);
   AddSample(EncodeHello(Nonce()), MessageType::kHello, &samples);
   AddSample(EncodeProof(Proof()), MessageType::kProof, &samples);
   return samples;

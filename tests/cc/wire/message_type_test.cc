@@ -24,13 +24,14 @@ TEST(MessageTypeTest, RequestsHaveTheseNumbers) {
   EXPECT_EQ(Number<ChangesRequest>(), 18);
   EXPECT_EQ(Number<DropTableRequest>(), 20);
   EXPECT_EQ(Number<FilesRequest>(), 22);
-  EXPECT_EQ(kRequestCount, 11u);
+  EXPECT_EQ(Number<TopologyRequest>(), 24);
+  EXPECT_EQ(kRequestCount, 12u);
 }
 
 TEST(MessageTypeTest, OnlyRequestsAndTheirRepliesAreThose) {
   for (uint16_t number = 0; number < 200; ++number) {
     const auto type = static_cast<MessageType>(number);
-    const bool is_either = number >= 2 && number < 24;
+    const bool is_either = number >= 2 && number < 26;
     EXPECT_EQ(IsRequest(type), is_either && number % 2 == 0) << number;
     EXPECT_EQ(IsReply(type), is_either && number % 2 == 1) << number;
   }

@@ -43,12 +43,14 @@ class RowMessagesTest : public testing::Test {
     lookup_.read_only = true;
     lookup_.client = 3;
     lookup_.visible_sequence = 4;
+    lookup_.route = 5;
     lookup_.tables = {TableLookup{plain_, {}}, TableLookup{bags_, {}}};
     lookup_.tables[0].absent = AbsentRows::kMarked;
     lookup_.tables[1].absent = AbsentRows::kInitial;
     update_.client = 7;
     update_.sequence = 8;
     update_.generation = 9;
+    update_.route = 10;
     update_.trainer = {"a:9", 13};
     update_.tables = {TableUpdate{plain_, {}, 0.5f, 11},
                       TableUpdate{bags_, {}, 2.0f, 12}};
@@ -93,6 +95,7 @@ constexpr char kBagArrays[] =
 TEST_F(RowMessagesTest, LookupHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()),
             std::string("0300000000000000\n0400000000000000\n"
+                        "0500000000000000\n"
                         "0100000002000000\n0300000000000000\n") +
                 kPlainRecord + "0200000008000000\n" + kBagRecord +
                 "0100000001000000\n" + kPackedBagIds + kPlainArrays +
@@ -102,6 +105,7 @@ TEST_F(RowMessagesTest, LookupHasTheseBytes) {
 TEST_F(RowMessagesTest, LookupOfFloat32HasPlainIds) {
   EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_, WireDtype::kFloat32)).bytes()),
             std::string("0300000000000000\n0400000000000000\n"
+                        "0500000000000000\n"
                         "0100000002000000\n0000000000000000\n") +
                 kPlainRecord + "0200000008000000\n" + kBagRecord +
                 "0100000008000000\n" + kPlainArrays + kBagIds + kBagArrays);
@@ -110,7 +114,8 @@ TEST_F(RowMessagesTest, LookupOfFloat32HasPlainIds) {
 TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeUpdate(1, update_, gradients_)).bytes()),
             std::string("0700000000000000\n0800000000000000\n"
-                        "0900000000000000\n020000000d000000\n"
+                        "0900000000000000\n0a00000000000000\n"
+                        "020000000d000000\n"
                         "03000000613a3900\n") +
                 kPlainRecord + "0000003f00000000\n0b00000008000000\n" +
                 kBagRecord + "0000004002000000\n0c00000001000000\n" +
@@ -182,6 +187,7 @@ TEST_F(RowMessagesTest, LookupComesBackWhole) {
   EXPECT_TRUE(decoded.read_only);
   EXPECT_EQ(decoded.client, 3u);
   EXPECT_EQ(decoded.visible_sequence, 4u);
+  EXPECT_EQ(decoded.route, 5u);
   ASSERT_EQ(decoded.tables.size(), 2u);
   EXPECT_EQ(decoded.tables[0].ids.table, 0xaabbu);
   EXPECT_EQ(decoded.tables[0].ids.dim, 2u);
@@ -204,6 +210,7 @@ TEST_F(RowMessagesTest, UpdateComesBackWhole) {
   EXPECT_EQ(decoded.client, 7u);
   EXPECT_EQ(decoded.sequence, 8u);
   EXPECT_EQ(decoded.generation, 9u);
+  EXPECT_EQ(decoded.route, 10u);
   ASSERT_EQ(decoded.tables.size(), 2u);
   EXPECT_EQ(Copy(decoded.tables[0].ids.ids), plain_ids_);
   EXPECT_TRUE(decoded.tables[0].gradients.empty());
@@ -287,7 +294,7 @@ TEST(LookupReplyTest, OfAnUnknownDtypeIsRefused) {
 }
 
 // In a lookup. The count of tables follows the flags.
-constexpr size_t kFlagsAt = 16, kReplyDtypeAt = 24;
+constexpr size_t kFlagsAt = 24, kReplyDtypeAt = 32;
 
 // What the receiver finds wrong with a lookup's body in which the 8 bytes at
 // `at` are replaced.
@@ -299,7 +306,7 @@ Status LookupWith(const LookupRequest& request, size_t at, uint64_t value) {
 }
 
 TEST_F(RowMessagesTest, CountsThatOverflowAreRefused) {
-  constexpr size_t kIdCountAt = 40, kOffsetCountAt = 56, kWeightCountAt = 64;
+  constexpr size_t kIdCountAt = 48, kOffsetCountAt = 64, kWeightCountAt = 72;
   for (const size_t at : {kIdCountAt, kOffsetCountAt, kWeightCountAt}) {
     for (const uint64_t count :
          {1ull << 63, (1ull << 61) + 2, (1ull << 62) + 2, 1ull << 32,
@@ -312,7 +319,7 @@ TEST_F(RowMessagesTest, CountsThatOverflowAreRefused) {
 
 // Bytes of a lookup of the fixture's two tables, of which the second has packed
 // ids.
-constexpr size_t kPackedCountAt = 88, kPackedWidthAt = 120, kPackedAt = 128;
+constexpr size_t kPackedCountAt = 96, kPackedWidthAt = 128, kPackedAt = 136;
 
 TEST_F(RowMessagesTest, CountsOfPackedIdsBeyondTheBodyAreRefused) {
   for (const uint64_t count :
@@ -394,7 +401,7 @@ TEST_F(RowMessagesTest, CountOfTablesBeyondTheBodyIsRefused) {
             Code::kDataLoss);
   std::vector<uint8_t> update =
       Body(EncodeUpdate(1, update_, gradients_)).copy();
-  std::memset(update.data() + 24, 0xff, 4);
+  std::memset(update.data() + 32, 0xff, 4);
   EXPECT_EQ(AsUpdate(Body(update).bytes()).code(), Code::kDataLoss);
 }
 

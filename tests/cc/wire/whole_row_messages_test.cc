@@ -24,12 +24,14 @@ class WholeRowMessagesTest : public testing::Test {
     export_.state_size = 2;
     export_.page = {ids_, weights_, state_, {{6, 7}, {0, 8}}, UseTime::kSteps};
     assign_.table = 0xaabb;
+    assign_.route = 12;
     assign_.dim = 1;
     assign_.state_size = 2;
     assign_.ids = ids_;
     assign_.weights = weights_;
     assign_.state = state_;
     remove_.table = 0xaabb;
+    remove_.route = 13;
     remove_.ids = ids_;
     remove_.removed = 7;
     drop_.table = 0xaabb;
@@ -80,8 +82,9 @@ TEST_F(WholeRowMessagesTest, ExportReplyOfAnUnknownTimeIsRefused) {
 }
 
 TEST_F(WholeRowMessagesTest, AssignHasTheseBytes) {
-  ExpectBytes(assign_,
-              std::string("bbaa000000000000\n0100000002000000\n") + kRows);
+  ExpectBytes(assign_, std::string("bbaa000000000000\n0c00000000000000\n"
+                                   "0100000002000000\n") +
+                           kRows);
 }
 
 TEST_F(WholeRowMessagesTest, AssignReplyHasNoBody) {
@@ -90,7 +93,7 @@ TEST_F(WholeRowMessagesTest, AssignReplyHasNoBody) {
 
 TEST_F(WholeRowMessagesTest, RemoveHasTheseBytes) {
   ExpectBytes(remove_,
-              "bbaa000000000000\n0200000000000000\n"
+              "bbaa000000000000\n0d00000000000000\n0200000000000000\n"
               "0100000000000000\nffffffffffffffff");
 }
 
@@ -132,7 +135,7 @@ Status With(const OutFrame& frame, size_t at, uint64_t value,
 }
 
 TEST_F(WholeRowMessagesTest, CountsBeyondTheBodyAreRefused) {
-  constexpr size_t kExportReplyAt = 24, kAssignAt = 16, kRemoveAt = 8;
+  constexpr size_t kExportReplyAt = 24, kAssignAt = 24, kRemoveAt = 16;
   for (const uint64_t count :
        {uint64_t{3}, uint64_t{1} << 32, uint64_t{1} << 61, uint64_t{1} << 63,
         std::numeric_limits<uint64_t>::max()}) {

@@ -1,0 +1,113 @@
+#include "cc/client/replacement.h"
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "cc/client/topology_call.h"
+
+namespace persia {
+namespace {
+
+// Keeps itself alive until `done` is called.
+class Replacement : public std::enable_shared_from_this<Replacement> {
+ public:
+  Replacement(Members* members, uint64_t lost, uint64_t replacement,
+              Channel* channel, Deadline deadline, DoneCallback done)
+      : members_(*members),
+        lost_(lost),
+        replacement_(replacement),
+        channel_(channel),
+        deadline_(deadline),
+        done_(std::move(done)),
+        view_(members->view()) {}
+
+  void Start() {
+    std::vector<uint32_t> others;
+    for (uint32_t i = 0; i < view_->size(); ++i) {
+      if (view_->members[i] != lost_) others.push_back(i);
+    }
+    Tell(others, {}, [this](const Status& status) {
+      status.ok() ? Decide() : done_(status);
+    });
+  }
+
+ private:
+  // Sends a topology, or nothing, to servers of the view, and learns what they
+  // know.
+  void Tell(const std::vector<uint32_t>& servers,
+            const std::vector<uint8_t>& told,
+            const std::function<void(const Status&)>& next) {
+    if (servers.empty()) return next(Status());
+    unanswered_ = servers.size();
+    for (const uint32_t server : servers) {
+      TopologyRequest request;
+      request.deadline = deadline_;
+      request.told = told;
+      AskForTopology(view_, server, std::move(request),
+                     [self = shared_from_this(), next](
+                         const Status& status, const TopologyRequest& reply) {
+                       self->OnAnswer(status, reply, next);
+                     });
+    }
+  }
+
+  void OnAnswer(const Status& status, const TopologyRequest& reply,
+                const std::function<void(const Status&)>& next) {
+    const Status learned = status.ok() && !reply.topology.empty()
+                               ? members_.Learn(reply.topology)
+                               : status;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (error_.ok()) error_ = learned;
+      if (--unanswered_ > 0) return;
+    }
+    next(error_);
+  }
+
+  void Decide() {
+    const SharedTopology topology = members_.topology();
+    const auto place = topology->PlaceOf(lost_);
+    if (!place || topology->members()[*place].has_left) return done_(Status());
+    Member gone = topology->members()[*place];
+    const auto former = topology->PlaceOf(replacement_);
+    const uint32_t version =
+        former ? topology->members()[*former].version + 1 : 1;
+    const Member fresh{replacement_, gone.number, version, false,
+                       channel_->address()};
+    gone.has_left = true;
+    ++gone.version;
+    const Topology after =
+        topology->WithMember(fresh)
+            .WithOwner(topology->SlotsOf(lost_), replacement_)
+            .WithMember(gone);
+    members_.Relabel(channel_, replacement_);
+    std::vector<uint32_t> all;
+    for (uint32_t i = 0; i < view_->size(); ++i) all.push_back(i);
+    Tell(all, after.Encode(), [this](const Status& status) { done_(status); });
+  }
+
+  Members& members_;
+  const uint64_t lost_;
+  const uint64_t replacement_;
+  Channel* const channel_;
+  const Deadline deadline_;
+  const DoneCallback done_;
+  const SharedView view_;
+
+  std::mutex mutex_;
+  size_t unanswered_ = 0;  // Guarded by mutex_.
+  Status error_;           // Guarded by mutex_ while there are unanswered ones.
+};
+
+}  // namespace
+
+void Replace(Members* members, uint64_t lost, uint64_t replacement,
+             Channel* channel, Deadline deadline, DoneCallback done) {
+  std::make_shared<Replacement>(members, lost, replacement, channel, deadline,
+                                std::move(done))
+      ->Start();
+}
+
+}  // namespace persia

@@ -1,0 +1,54 @@
+// TableChanger: takes tables away from under other calls, to drop them or to
+// change their optimizers.
+//
+// Drop and ChangeOptimizer must run on the thread that saves and restores: they
+// block while they close the gate, and Drop may take long to free memory.
+
+#ifndef PERSIA_CC_SHARD_TABLE_CHANGER_H_
+#define PERSIA_CC_SHARD_TABLE_CHANGER_H_
+
+#include "cc/base/event_log.h"
+#include "cc/base/status.h"
+#include "cc/following/followers.h"
+#include "cc/journal/journal.h"
+#include "cc/saving/checkpoints.h"
+#include "cc/service/embedding_service.h"
+#include "cc/shard/table_maker.h"
+#include "cc/store/store.h"
+#include "cc/writing/row_writer.h"
+
+namespace persia {
+
+class TableChanger {
+ public:
+  // All must outlive this object. `journal` and `events` may be null.
+  struct Subject {
+    Store* store;
+    TableMaker* maker;
+    RowWriter* writer;
+    Checkpoints* checkpoints;
+    Followers* followers;
+    Journal* journal;
+    EventLog* events;
+  };
+
+  explicit TableChanger(const Subject& subject) : subject_(subject) {}
+
+  // Whether the request must change the optimizer of an existing table, whose
+  // other settings match the request. Callers must be inside the gate.
+  bool ChangesOptimizer(const CreateTableRequest& request) const;
+  Status ChangeOptimizer(const CreateTableRequest& request);
+
+  // Blocks until the drop is durable, if there is a journal.
+  Status Drop(const DropTableRequest& request);
+
+ private:
+  Status ReplaceOptimizer(const CreateTableRequest& request, bool* taken);
+  Status LogDrop(const DropTableRequest& request, uint64_t* log_end);
+
+  const Subject subject_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SHARD_TABLE_CHANGER_H_
