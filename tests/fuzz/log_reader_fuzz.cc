@@ -22,7 +22,6 @@
 namespace persia {
 namespace {
 
-constexpr LogShard kShard{0, 1};
 constexpr size_t kMostSegments = 8;
 
 template <typename T>
@@ -104,7 +103,7 @@ void AppendSegment(uint64_t number, uint64_t first,
                    SyncMode sync = SyncMode::kDevice) {
   FuzzInput segment(kSegmentHeaderBytes);
   EncodeSegmentHeader(
-      {number, first, kShard, sync},
+      {number, first, sync},
       Span<uint8_t, kSegmentHeaderBytes>(segment.data(), kSegmentHeaderBytes));
   for (size_t i = 0; i < bodies.size(); ++i) {
     RecordHeader header;
@@ -133,7 +132,7 @@ void FuzzOne(Span<const uint8_t> bytes) {
   const bool mends = (bytes[0] & 1) != 0;
   GivenFiles files(TakeSegments(bytes.subspan(2), mends));
   const uint64_t lose_from = bytes[0] >> 1;
-  auto reader = LogReader::Open({&files, "log", kShard}, bytes[1], lose_from);
+  auto reader = LogReader::Open({&files, "log"}, bytes[1], lose_from);
   if (reader.ok()) ReadAll(reader->get());
 }
 

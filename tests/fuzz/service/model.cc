@@ -4,6 +4,7 @@
 
 #include "cc/base/hash.h"
 #include "cc/optimizer/undecided.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {

@@ -33,7 +33,7 @@ enum Slot {
   kChoosy,    // Admits an id at its second lookup.
   kLate,      // Has no optimizer at first.
   kFiltered,  // Has a filter, maybe too large.
-  kSlots
+  kSlotCount
 };
 
 enum class Variant { kUsual, kOther, kTooLarge, kInvalid };

@@ -49,7 +49,7 @@ bool MustBeRefused(const TableModel* held, size_t tables,
 
 void World::Create(const Step& step, Variant variant) {
   Job* const job = JobOf(step.a);
-  const auto slot = static_cast<Slot>(step.b % kSlots);
+  const auto slot = static_cast<Slot>(step.b % kSlotCount);
   TableConfig config = ConfigOf(job->number, slot, variant);
   if (slot == kLate) {
     // A change of the optimizer waits for readers of rows, so end them.
@@ -136,7 +136,7 @@ void World::DropTable(const Step& step) {
   Drop drop;
   drop.id = ++last_number_;
   drop.table =
-      ConfigOf(job->number, static_cast<Slot>(step.b % kSlots), Variant::kUsual)
+      ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount), Variant::kUsual)
           .name;
   drop.stays = step.c % 2 != 0;
   for (int s = 0; s < kShardCount; ++s) drop.ends[s] = ends_[s];
@@ -195,7 +195,7 @@ void World::RepeatDrop(const Step& step) {
 void World::Assign(const Step& step) {
   Job* const job = JobOf(step.a);
   const std::string name =
-      ConfigOf(job->number, static_cast<Slot>(step.b % kSlots), Variant::kUsual)
+      ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount), Variant::kUsual)
           .name;
   const Ids all = IdsOf(step, 5);
   for (size_t place = 0; place < job->shards.size(); ++place) {
@@ -251,7 +251,7 @@ void World::Assign(const Step& step) {
 void World::Remove(const Step& step) {
   Job* const job = JobOf(step.a);
   const std::string name =
-      ConfigOf(job->number, static_cast<Slot>(step.b % kSlots), Variant::kUsual)
+      ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount), Variant::kUsual)
           .name;
   const Ids all = IdsOf(step, 4);
   for (size_t place = 0; place < job->shards.size(); ++place) {

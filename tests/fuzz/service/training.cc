@@ -6,6 +6,7 @@
 
 #include "cc/base/hash.h"
 #include "cc/optimizer/undecided.h"
+#include "tests/cc/support/shard_of.h"
 #include "tests/fuzz/service/world.h"
 
 namespace persia {
@@ -61,7 +62,7 @@ void World::Train(const Step& step, int tables) {
   Job* const job = JobOf(step.a);
   std::vector<Slot> slots;
   for (int t = 0; t < tables; ++t) {
-    slots.push_back(static_cast<Slot>((step.b + t) % kSlots));
+    slots.push_back(static_cast<Slot>((step.b + t) % kSlotCount));
   }
   ++job->sequence;
   for (size_t place = 0; place < job->shards.size(); ++place) {
@@ -272,7 +273,7 @@ void World::Resend(const Step& step) {
 void World::Read(const Step& step) {
   const Job& job = *JobOf(step.a);
   const std::string name =
-      ConfigOf(job.number, static_cast<Slot>(step.b % kSlots), Variant::kUsual)
+      ConfigOf(job.number, static_cast<Slot>(step.b % kSlotCount), Variant::kUsual)
           .name;
   for (const int number : job.shards) {
     Shard* const asked = shard(number);

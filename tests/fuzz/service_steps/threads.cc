@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "tests/cc/support/shard_of.h"
 #include "tests/fuzz/service/disk.h"
 #include "tests/fuzz/service/shard.h"
 #include "tests/fuzz/service/tables.h"
@@ -315,7 +316,7 @@ void ThreadedWorld::MakeAndDrop(uint64_t seed) {
   for (int step = 0; step < kRoundSteps / 2; ++step) {
     const auto shard = static_cast<int>(random() % kShards);
     if (dead(shard)) continue;
-    const auto slot = static_cast<Slot>(random() % kSlots);
+    const auto slot = static_cast<Slot>(random() % kSlotCount);
     TableConfig config = ConfigOf(2, slot, Variant::kUsual);
     config.shard_index = static_cast<uint32_t>(shard);
     config.shard_count = kShards;
