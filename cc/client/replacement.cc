@@ -1,10 +1,10 @@
 #include "cc/client/replacement.h"
 
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "cc/client/done_after.h"
 #include "cc/client/topology_call.h"
 
 namespace persia {
@@ -37,33 +37,21 @@ class Replacement : public std::enable_shared_from_this<Replacement> {
   // Sends a topology, or nothing, to servers of the view, and learns what they
   // know.
   void Tell(const std::vector<uint32_t>& servers,
-            const std::vector<uint8_t>& told,
-            const std::function<void(const Status&)>& next) {
+            const std::vector<uint8_t>& told, const DoneCallback& next) {
     if (servers.empty()) return next(Status());
-    unanswered_ = servers.size();
+    const DoneCallback told_one = DoneAfter(servers.size(), next);
     for (const uint32_t server : servers) {
       TopologyRequest request;
       request.deadline = deadline_;
       request.told = told;
-      AskForTopology(view_, server, std::move(request),
-                     [self = shared_from_this(), next](
-                         const Status& status, const TopologyRequest& reply) {
-                       self->OnAnswer(status, reply, next);
-                     });
+      AskForTopology(
+          view_, server, std::move(request),
+          [self = shared_from_this(), told_one](const Status& status,
+                                                const TopologyRequest& reply) {
+            const bool is_news = status.ok() && !reply.topology.empty();
+            told_one(is_news ? self->members_.Learn(reply.topology) : status);
+          });
     }
-  }
-
-  void OnAnswer(const Status& status, const TopologyRequest& reply,
-                const std::function<void(const Status&)>& next) {
-    const Status learned = status.ok() && !reply.topology.empty()
-                               ? members_.Learn(reply.topology)
-                               : status;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (error_.ok()) error_ = learned;
-      if (--unanswered_ > 0) return;
-    }
-    next(error_);
   }
 
   void Decide() {
@@ -95,10 +83,6 @@ class Replacement : public std::enable_shared_from_this<Replacement> {
   const Deadline deadline_;
   const DoneCallback done_;
   const SharedView view_;
-
-  std::mutex mutex_;
-  size_t unanswered_ = 0;  // Guarded by mutex_.
-  Status error_;           // Guarded by mutex_ while there are unanswered ones.
 };
 
 }  // namespace

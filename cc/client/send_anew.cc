@@ -1,12 +1,12 @@
 #include "cc/client/send_anew.h"
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/client/discovery.h"
+#include "cc/client/done_after.h"
 #include "cc/client/replacement.h"
 #include "cc/client/topology_call.h"
 #include "cc/wire/asio.h"
@@ -17,28 +17,6 @@ namespace {
 // How long a client waits before it asks again who owns the slots, while they
 // move.
 constexpr double kPauseSeconds = 0.01;
-
-// Calls `done` once, after `count` calls of the function that it returns, with
-// the first error among their outcomes.
-DoneCallback DoneAfter(size_t count, DoneCallback done) {
-  struct Joined {
-    std::mutex mutex;
-    size_t left;
-    Status error;
-  };
-  auto joined = std::make_shared<Joined>();
-  joined->left = count;
-  return [joined, done = std::move(done)](const Status& status) {
-    Status outcome;
-    {
-      std::lock_guard<std::mutex> lock(joined->mutex);
-      if (joined->error.ok()) joined->error = status;
-      if (--joined->left > 0) return;
-      outcome = joined->error;
-    }
-    done(outcome);
-  };
-}
 
 void After(EventLoop* loop, double seconds, DoneCallback done) {
   auto timer = std::make_shared<Timer>(loop->context());
