@@ -3,11 +3,11 @@
 // Each id's row is on the owner of its slot (cc/topology). If the servers are
 // shards, the client finds their cluster, founds one if it creates a table, and
 // routes a request anew whose slots have moved; if they are embedding workers,
-// it spreads ids over them. All bags of a table go to one
-// server, which must reach all rows; so several servers accept bags only if
-// they are embedding workers (see TableRoutes). A call sends at most one
-// request to each shard, however many tables it names, and completes when all
-// of these shards have answered.
+// it spreads ids over them. All bags of a table go to one server, which must
+// reach all rows; so several servers accept bags only if they are embedding
+// workers (see TableRoutes). A call sends at most one request to each shard,
+// however many tables it names, and completes when all of these shards have
+// answered.
 //
 // If a connection breaks or falls silent (stall.h), the client reconnects with
 // back-off and sends its requests again until the call's deadline; shards

@@ -5,8 +5,8 @@
 // ordered: a slot's owner by the slot's epoch, which rises by 1 with each move,
 // and a shard's description by its version. Only the owner of a slot decides
 // that the slot moves, so there are never two owners of the same slot and
-// epoch. (Where // an owner is lost, whoever names another one makes sure that
-// it is lost. If two programs name different ones, that with the higher id is
+// epoch. (Where an owner is lost, whoever names another one makes sure that it
+// is lost. If two programs name different ones, that with the higher id is
 // valid.)
 //
 // Thread-safety: an immutable value.
