@@ -135,9 +135,9 @@ void World::DropTable(const Step& step) {
   Job* const job = JobOf(step.a);
   Drop drop;
   drop.id = ++last_number_;
-  drop.table =
-      ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount), Variant::kUsual)
-          .name;
+  drop.table = ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount),
+                        Variant::kUsual)
+                   .name;
   drop.stays = step.c % 2 != 0;
   for (int s = 0; s < kShardCount; ++s) drop.ends[s] = ends_[s];
   drops_.push_back(drop);
@@ -195,7 +195,8 @@ void World::RepeatDrop(const Step& step) {
 void World::Assign(const Step& step) {
   Job* const job = JobOf(step.a);
   const std::string name =
-      ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount), Variant::kUsual)
+      ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount),
+               Variant::kUsual)
           .name;
   const Ids all = IdsOf(step, 5);
   for (size_t place = 0; place < job->shards.size(); ++place) {
@@ -251,7 +252,8 @@ void World::Assign(const Step& step) {
 void World::Remove(const Step& step) {
   Job* const job = JobOf(step.a);
   const std::string name =
-      ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount), Variant::kUsual)
+      ConfigOf(job->number, static_cast<Slot>(step.b % kSlotCount),
+               Variant::kUsual)
           .name;
   const Ids all = IdsOf(step, 4);
   for (size_t place = 0; place < job->shards.size(); ++place) {

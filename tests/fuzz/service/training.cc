@@ -273,7 +273,8 @@ void World::Resend(const Step& step) {
 void World::Read(const Step& step) {
   const Job& job = *JobOf(step.a);
   const std::string name =
-      ConfigOf(job.number, static_cast<Slot>(step.b % kSlotCount), Variant::kUsual)
+      ConfigOf(job.number, static_cast<Slot>(step.b % kSlotCount),
+               Variant::kUsual)
           .name;
   for (const int number : job.shards) {
     Shard* const asked = shard(number);
