@@ -85,6 +85,19 @@ class FailedPreconditionError(PersiaError):
     code = 9
 
 
+class SlotsMovedError(FailedPreconditionError):
+    """Slots moved from shard to shard during the call: call again."""
+
+    code = 10
+
+
+class InterruptedExportError(FailedPreconditionError):
+    """The rows of a table moved to other shards while they were exported.
+
+    What was exported may lack rows, or have some twice: export again.
+    """
+
+
 class UnavailableError(PersiaError, ConnectionError):
     """A shard cannot be reached, or a server cannot listen on its address."""
 
@@ -116,6 +129,7 @@ _BY_CODE = {
         AlreadyExistsError,
         PermissionDeniedError,
         FailedPreconditionError,
+        SlotsMovedError,
         UnavailableError,
         DataLossError,
         UnauthenticatedError,

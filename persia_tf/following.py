@@ -21,7 +21,7 @@ from persia_tf.client import row_checks
 from persia_tf.client.session import Session
 from persia_tf.native import arrays, capi
 
-__all__ = ["ChangedTable", "Changes", "Position", "ShardFollower", "shards_of"]
+__all__ = ["ChangedTable", "Changes", "Position", "ShardFollower", "slots_of"]
 
 # The values of `Changes.begins`, in the order of the core's numbers for them.
 _BEGINS = ("on", "save", "whole")
@@ -61,9 +61,6 @@ class ChangedTable:
         name: The table's full name, with its namespace.
         dim: Weights per row.
         row_dtype: The core's name of the dtype in which the shard stores rows.
-        shard_index: The position of these rows' shard, from 0, in the list of shards
-            of the cluster that created the table; 0 for the embedded store.
-        shard_count: How many shards the table's rows live on.
         ids: int64, `(n,)`: the ids whose rows were created, trained or set.
         rows: float32, `(n, dim)`: the rows of `ids`, as of when the shard read them.
         erased: int64, `(m,)`: ids that have no row any more.
@@ -76,8 +73,6 @@ class ChangedTable:
     name: str
     dim: int
     row_dtype: str
-    shard_index: int
-    shard_count: int
     ids: np.ndarray
     rows: np.ndarray
     erased: np.ndarray
@@ -92,16 +87,35 @@ class Changes:
         begins: `"on"` if these changes continue from the previous ones. Otherwise these
             are the first changes of a new epoch: `"save"` if the epoch starts from a
             checkpoint that the follower has, or from now; `"whole"` if it starts with
-            all rows. After `"whole"`, once `complete` is true, the follower must drop
-            the rows of this shard that it has not received in this epoch.
+            all rows.
         complete: Whether the follower now has every change that preceded the call.
         tables: A `ChangedTable` for each table with changes, and for each table that
-            was not reported before.
+            was not reported before in this epoch. It has only rows whose slots are in
+            `slots`.
+        slot_epochs: uint32, `(16384,)`: for each slot that the shard owns, how many
+            shards have owned it so far, this one included; 0 for other slots. When
+            slots move, the reply of the former owner may arrive after that of the new
+            one: of two replies, that with the higher number is newer. `slots_of`
+            returns the slots of ids.
+        new_slots: bool, `(16384,)`: the slots of which this shard had not sent all rows
+            before this reply. Once `complete` is true, the follower must drop the rows
+            of these slots, and of the new slots of the replies before, that none of
+            these replies contained.
+        cluster: The number of the shard's cluster; 0 if it belongs to none. Slot epochs
+            of different clusters have nothing to do with each other.
     """
 
     begins: str
     complete: bool
     tables: list[ChangedTable]
+    slot_epochs: np.ndarray
+    new_slots: np.ndarray
+    cluster: int = 0
+
+    @property
+    def slots(self) -> np.ndarray:
+        """bool, `(16384,)`: whether the shard owns each slot, as of this reply."""
+        return self.slot_epochs > 0
 
 
 class ShardFollower:
@@ -128,13 +142,17 @@ class ShardFollower:
         session: A `Cluster`'s `session`.
         shard: The shard's number, from 0, in the order of the cluster's list. If the
             cluster lists embedding workers, in the order of the workers' own list of
-            shards.
+            shards. If shards join or leave the cluster, another shard may get the
+            number; the follower then starts a new epoch.
         position: The `position` of an earlier follower, from which to continue. If
             None, a new follower starts. Defaults to None.
         base_save: Only for a new follower. The number of a checkpoint whose rows the
             caller already has; `0` if the caller has no rows; or `NOW` if the caller
             needs only changes that happen after an epoch begins, in the first epoch
             and in later ones. Defaults to `0`.
+        member: The shard's id: `member` of its `ptf.Cluster.shard_stats()`. The
+            follower then follows this shard only, whatever its number is. If 0, it
+            follows the shard that has the number `shard`. Defaults to `0`.
     """
 
     def __init__(
@@ -143,7 +161,9 @@ class ShardFollower:
         shard: int,
         position: Position | None = None,
         base_save: int = 0,
+        member: int = 0,
     ) -> None:
+        self._member = checks.integer("member", member, 0, 2**64 - 1)
         shard = checks.integer("shard", shard, 0, 2**32 - 1)
         base_save = checks.integer("base_save", base_save, 0, 2**64 - 1)
         self._key = capi.utf8(session.name)
@@ -190,6 +210,7 @@ class ShardFollower:
             TypeError: if `max_rows` is not an integer.
             ValueError: if `max_rows` is out of its range.
             InvalidArgumentError: if there is no such shard.
+            NotFoundError: if the shard `member` has left the cluster.
             PersiaError: if the shard does not answer in time, or if the shard has too
                 many followers (code 8).
         """
@@ -213,7 +234,8 @@ class ShardFollower:
         handle = capi.ChangesHandle()
         position = capi.FollowPosition(*self.position)
         capi.library().persia_session_changes(
-            *(self._key, self._shard, ctypes.byref(position), max_rows),
+            *(self._key, self._shard, self._member),
+            *(ctypes.byref(position), max_rows),
             ctypes.byref(handle),
         )
         return _take(handle), position
@@ -225,32 +247,26 @@ class ShardFollower:
         self.close()
 
 
-def shards_of(ids: Any, shard_count: int) -> np.ndarray:
-    """Returns the shard on which each id's row lives.
+def slots_of(ids: Any) -> np.ndarray:
+    """Returns the slot of each id, which never changes.
+
+    All rows of a slot live on one shard at a time: `Changes.slots` says on which.
 
     Args:
         ids: Integers that fit int64, of rank 1.
-        shard_count: The number of shards, at least 1: `len(cluster.shards)`, or 1 for
-            the embedded store; with embedding workers, the number of shards behind
-            them.
 
     Returns:
-        uint32, `(len(ids),)`: the shards' numbers, from 0.
+        uint32, `(len(ids),)`: the slots' numbers, from 0 to 16383.
 
     Raises:
-        TypeError: if `shard_count` is not an integer.
-        ValueError: if `ids` are not integers that fit int64, or `shard_count` is out of
-            its range.
+        ValueError: if `ids` are not integers that fit int64.
     """
     ids = row_checks.checked_ids(ids)
-    shard_count = checks.integer("shard_count", shard_count, 1, 2**32 - 1)
-    shards = np.empty(len(ids), np.uint32)
-    capi.library().persia_shards_of_ids(
-        *arrays.ids(ids),
-        shard_count,
-        shards.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32)),
+    slots = np.empty(len(ids), np.uint32)
+    capi.library().persia_slots_of_ids(
+        *arrays.ids(ids), slots.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32))
     )
-    return shards
+    return slots
 
 
 def _take(handle: capi.ChangesHandle) -> Changes:
@@ -260,7 +276,14 @@ def _take(handle: capi.ChangesHandle) -> Changes:
         view = capi.ChangesView()
         native.persia_changes_get(handle, ctypes.byref(view))
         tables = [_table(handle, number) for number in range(view.tables)]
-        return Changes(_BEGINS[view.begins], bool(view.complete), tables)
+        return Changes(
+            _BEGINS[view.begins],
+            bool(view.complete),
+            tables,
+            arrays.copied(view.slot_epochs, (capi.SLOTS,), np.uint32),
+            arrays.copied(view.fresh, (capi.SLOTS,), np.uint8).astype(bool),
+            view.cluster,
+        )
     finally:
         native.persia_changes_free(handle)
 
@@ -272,8 +295,6 @@ def _table(handle: capi.ChangesHandle, number: int) -> ChangedTable:
         name=table.name.decode(),
         dim=table.dim,
         row_dtype=table.row_dtype.decode(),
-        shard_index=table.shard_index,
-        shard_count=table.shard_count,
         ids=arrays.copied(table.ids, (table.count,), np.int64),
         rows=arrays.copied(table.rows, (table.count, table.dim), np.float32),
         erased=arrays.copied(table.erased, (table.erased_count,), np.int64),

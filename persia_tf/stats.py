@@ -110,6 +110,8 @@ class ProcessStats:
     Attributes:
         address: The process's "host:port", or "embedded".
         generation: The store's generation; a restore increases it.
+        member: For a shard, its id, which it keeps as long as it keeps its rows; else
+            0.
         lookups: Lookup requests.
         updates: Update requests, including repeated ones.
         repeated_updates: Updates that were skipped, since they were applied before.
@@ -139,6 +141,10 @@ class ProcessStats:
         checkpoint_running: 1 while a checkpoint is saved or restored, else 0.
         checkpoint_rows: Rows that the running save or restore has written or read.
         checkpoint_total_rows: Rows that the running save will write.
+        member: A shard's id, which it keeps as long as it keeps its rows; 0 for other
+            processes.
+        slots: The number of slots, of 16384, that a shard owns, or whose rows a replica
+            has; 0 for other processes.
         requests: The requests that the process answered, by type. Types that nobody
             requested are absent.
         trainers: The programs that train on the process's rows.
@@ -177,6 +183,8 @@ class ProcessStats:
     checkpoint_running: int = 0
     checkpoint_rows: int = 0
     checkpoint_total_rows: int = 0
+    member: int = 0
+    slots: int = 0
     requests: tuple[RequestStats, ...] = ()
     trainers: tuple[TrainerStats, ...] = ()
     role: str = "shard"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,6 +21,11 @@ from persia_tf.native import arrays, capi
 _REQUEST_BYTES = 16 << 20
 
 _MOST_BATCH_ROWS = 2**20
+
+# How many seconds pass before each further try of an export that was interrupted.
+_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0)
+
+_Result = TypeVar("_Result")
 
 
 class Rows(NamedTuple):
@@ -171,6 +177,8 @@ class Table:
             ValueError: if `batch_size` is out of its range.
             FailedPreconditionError: on the first batch, if `uses` is True and the table
                 does not record uses.
+            InterruptedExportError: on any batch, if rows moved to another shard since
+                the first batch. Export again: what was returned may lack rows.
             NotFoundError: if there is no such table.
             PersiaError: if a shard does not answer in time (the message names it), or
                 an update could not be delivered.
@@ -343,11 +351,15 @@ class Table:
     def _parts(self) -> list[stats.TableStats]:
         """Returns the counters of each shard's part of the table."""
         parts = []
-        for process in self.cluster.shard_stats():
+        shards = self.cluster.shard_stats()
+        for process in shards:
             found = [part for part in process.tables if part.name == self._full_name]
-            if not found:
+            # A shard that has joined the cluster has no tables before it has slots.
+            if not found and (process.slots or process.role != "shard"):
                 raise errors.NotFoundError(self._absence(process))
             parts += found
+        if not parts:
+            raise errors.NotFoundError(self._absence(shards[0]))
         return parts
 
     def _absence(self, process: stats.ProcessStats) -> str:
@@ -363,9 +375,12 @@ class Table:
         cursor = capi.ExportCursor()
         while not cursor.at_end:
             page = capi.PageHandle()
-            capi.library().persia_session_export(
-                *self._keys(), max_rows, ctypes.byref(cursor), ctypes.byref(page)
-            )
+            try:
+                capi.library().persia_session_export(
+                    *self._keys(), max_rows, ctypes.byref(cursor), ctypes.byref(page)
+                )
+            except errors.FailedPreconditionError as error:
+                raise errors.InterruptedExportError(str(error)) from error
             yield _take(page)
 
     def _noted(self, page: UsedRows) -> UsedRows:
@@ -376,6 +391,27 @@ class Table:
                 "as persia_tf.eviction.TTL(seconds=...)"
             )
         return page
+
+
+def uninterrupted(export: Callable[[], _Result]) -> _Result:
+    """Calls a function that exports tables; begins again if slots move meanwhile.
+
+    Args:
+        export: Reads `Table.export` to the end, and returns what it made of that. Is
+            called again after an `InterruptedExportError`.
+
+    Returns:
+        What `export` has returned.
+
+    Raises:
+        InterruptedExportError: if slots have moved during each of several tries.
+    """
+    for pause in _PAUSES:
+        try:
+            return export()
+        except errors.InterruptedExportError:
+            time.sleep(pause)
+    return export()
 
 
 _Batch = TypeVar("_Batch", Rows, UsedRows)
@@ -398,10 +434,10 @@ def _take(page: capi.PageHandle) -> UsedRows:
         view = capi.PageView()
         native.persia_page_get(page, ctypes.byref(view))
         count = view.count
-        time = _USE_TIMES[view.use_time]
+        unit = _USE_TIMES[view.use_time]
         uses = arrays.copied(
             ctypes.cast(view.uses, ctypes.POINTER(ctypes.c_uint32)),
-            (count if time else 0, 2),
+            (count if unit else 0, 2),
             np.uint32,
         )
         return UsedRows(
@@ -409,7 +445,7 @@ def _take(page: capi.PageHandle) -> UsedRows:
             arrays.copied(view.rows, (count, view.dim), np.float32),
             arrays.copied(view.state, (count, view.state_size), np.float32),
             *uses.T,
-            time,
+            unit,
         )
     finally:
         native.persia_page_free(page)

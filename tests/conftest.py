@@ -178,8 +178,12 @@ def bucket(object_store, monkeypatch):
 def rows_of():
     """Reads a whole table: each row with its state, by id."""
     import persia_tf as ptf
+    from persia_tf.table import uninterrupted
 
     def read(table, cluster):
+        return uninterrupted(lambda: read_once(table, cluster))
+
+    def read_once(table, cluster):
         rows = {}
         for page in ptf.Table(table, cluster=cluster).export(batch_size=64):
             for row_id, row, state in zip(page.ids, page.rows, page.state):

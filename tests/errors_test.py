@@ -16,6 +16,7 @@ from persia_tf import errors
         (6, errors.AlreadyExistsError),
         (7, PermissionError),
         (9, errors.FailedPreconditionError),
+        (10, errors.SlotsMovedError),
         (14, ConnectionError),
         (15, errors.DataLossError),
         (16, errors.UnauthenticatedError),

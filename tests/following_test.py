@@ -214,39 +214,38 @@ def test_numbers_of_rows_that_are_none_are_refused(cluster, max_rows):
         follower.poll(max_rows=max_rows)
 
 
-def test_shards_of_ids_are_those_that_have_their_rows(shards, table):
+def test_slots_of_ids_are_those_of_the_shard_that_has_their_rows(shards, table):
     cluster = shards(3)
     rows = make(table, cluster)
-    rows.assign(np.arange(200), np.ones((200, 4)))
-    owners = following.shards_of(np.arange(200), 3)
-    assert owners.dtype == np.uint32
+    ids = np.arange(200)
+    rows.assign(ids, np.ones((200, 4)))
+    slots = following.slots_of(ids)
+    assert slots.dtype == np.uint32
+    assert slots.max() < capi.SLOTS
+    owners = np.zeros(capi.SLOTS, int)
     for shard in range(3):
-        (changed,) = following.ShardFollower(cluster.session, shard).poll().tables
-        assert sorted(changed.ids) == np.flatnonzero(owners == shard).tolist()
-    assert following.shards_of([], 3).shape == (0,)
-    with pytest.raises(ValueError, match="`shard_count`"):
-        following.shards_of([1], 0)
+        changes = following.ShardFollower(cluster.session, shard).poll()
+        assert changes.slots.shape == (capi.SLOTS,)
+        owners += changes.slots
+        (changed,) = changes.tables
+        assert sorted(changed.ids) == ids[changes.slots[slots]].tolist()
+    assert (owners == 1).all()
+    assert following.slots_of([]).shape == (0,)
+    with pytest.raises(ValueError, match="`ids`"):
+        following.slots_of([0.5])
 
 
-def test_a_list_of_some_shards_erases_nothing(shards, table):
+def test_a_list_of_some_shards_is_of_the_whole_cluster(shards, table):
     cluster = shards(2)
     make(table, cluster).assign(np.arange(100), np.ones((100, 4)))
-    first, second = cluster.shards
-    for listed in ([first], [second]):
+    for listed in cluster.shards:
         model = ModelTable(np.arange(200))
-        changed = ChangedTables({table: model}, len(listed))
-        wrong = ptf.Cluster(listed, timeout=20)
-        for shard in range(len(listed)):
-            told = following.ShardFollower(wrong.session, shard).poll()
-            with pytest.raises(errors.FailedPreconditionError, match="list all shards"):
-                changed.of_shard(shard).apply(told)
-        assert len(model.rows) == 200
-    model = ModelTable(np.arange(200))
-    changed = ChangedTables({table: model}, 2)
-    for shard in range(2):
-        follower = following.ShardFollower(cluster.session, shard)
-        changed.of_shard(shard).apply(follower.poll())
-    assert sorted(model.rows) == list(range(100))
+        changed = ChangedTables({table: model})
+        one = ptf.Cluster([listed], timeout=20)
+        for shard in range(2):
+            told = following.ShardFollower(one.session, shard).poll()
+            changed.of_shard().apply(told)
+        assert sorted(model.rows) == list(range(100))
 
 
 def test_one_that_begins_anew_again_and_again_takes_one_place(cluster, table):
@@ -296,9 +295,10 @@ def test_changes_that_could_not_be_copied_are_told_again(cluster, table, monkeyp
         follower.poll()
     assert follower.position == before
     monkeypatch.setattr(following, "_take", take)
-    (changed,) = follower.poll().tables
-    owners = following.shards_of(np.arange(100), max(1, len(cluster.shards)))
-    assert sorted(changed.ids) == np.flatnonzero(owners == 0).tolist()
+    changes = follower.poll()
+    (changed,) = changes.tables
+    owned = changes.slots[following.slots_of(np.arange(100))]
+    assert sorted(changed.ids) == np.flatnonzero(owned).tolist()
 
 
 def test_a_table_that_the_core_does_not_have_is_refused(cluster, table):
@@ -308,7 +308,7 @@ def test_a_table_that_the_core_does_not_have_is_refused(cluster, table):
     native = capi.library()
     name = capi.utf8(cluster.session.name)
     native.persia_session_changes(
-        *(name, 0, ctypes.byref(position), 10), ctypes.byref(handle)
+        *(name, 0, 0, ctypes.byref(position), 10), ctypes.byref(handle)
     )
     with pytest.raises(errors.InvalidArgumentError, match="`?table"):
         native.persia_changes_table(handle, -1, ctypes.byref(capi.ChangedTable()))

@@ -147,6 +147,8 @@ class Connection:
             if line.is_done and sink not in self._shut:
                 self._shut.add(sink)
                 self._guarded(sink.shutdown, socket.SHUT_WR)
+                if not self.is_open:
+                    return
         if len(self._shut) == 2:
             self.close()
         elif self._is_cut_due():

@@ -14,6 +14,9 @@ struct persia_changes {
   persia::ChangesRequest request;
   // The dtype of each table's rows, as text.
   std::vector<std::string> row_dtypes;
+  // What the request's `held` and `fresh` say, by slot.
+  std::vector<uint32_t> slot_epochs;
+  std::vector<uint8_t> fresh;
 };
 
 namespace persia {
@@ -28,6 +31,18 @@ FollowPosition PositionOf(const persia_follow_position& from) {
   return position;
 }
 
+void SpreadSlots(persia_changes* changes) {
+  const ChangesRequest& request = changes->request;
+  changes->slot_epochs.resize(kSlots);
+  changes->fresh.resize(kSlots);
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    changes->fresh[slot] = request.fresh[slot] ? 1 : 0;
+    for (const SlotsOfEpoch& each : request.held.epochs) {
+      if (each.slots[slot]) changes->slot_epochs[slot] = each.epoch;
+    }
+  }
+}
+
 Status SendChangesRequest(const char* name, ChangesRequest* request) {
   auto session = FindSession(name);
   if (!session.ok()) return session.status();
@@ -37,16 +52,18 @@ Status SendChangesRequest(const char* name, ChangesRequest* request) {
 }  // namespace
 }  // namespace persia
 
-int persia_session_changes(const char* name, uint32_t shard,
+int persia_session_changes(const char* name, uint32_t shard, uint64_t member,
                            persia_follow_position* position, uint64_t max_rows,
                            persia_changes** changes) {
   auto made = std::make_unique<persia_changes>();
   persia::ChangesRequest& request = made->request;
   request.shard = shard;
+  request.member = member;
   request.position = persia::PositionOf(*position);
   request.max_rows = max_rows;
   const int code = ReportStatus(persia::SendChangesRequest(name, &request));
   if (code != 0) return code;
+  persia::SpreadSlots(made.get());
   for (const persia::TableChanges& table : request.tables) {
     made->row_dtypes.push_back(table.config.row_dtype.ToString());
   }
@@ -61,6 +78,9 @@ void persia_changes_get(const persia_changes* changes,
   view->begins = static_cast<int>(changes->request.begins);
   view->complete = changes->request.complete ? 1 : 0;
   view->tables = static_cast<int>(changes->request.tables.size());
+  view->slot_epochs = changes->slot_epochs.data();
+  view->cluster = changes->request.held.cluster;
+  view->fresh = changes->fresh.data();
 }
 
 int persia_changes_table(const persia_changes* changes, int table,
@@ -76,8 +96,6 @@ int persia_changes_table(const persia_changes* changes, int table,
   out->name = from.config.name.c_str();
   out->dim = from.config.dim;
   out->row_dtype = changes->row_dtypes[at].c_str();
-  out->shard_index = from.config.shard_index;
-  out->shard_count = from.config.shard_count;
   out->ids = from.rows.ids.data();
   out->rows = from.rows.weights.data();
   out->count = from.rows.ids.size();
@@ -89,16 +107,6 @@ int persia_changes_table(const persia_changes* changes, int table,
 
 void persia_changes_free(persia_changes* changes) { delete changes; }
 
-int persia_shards_of_ids(const int64_t* ids, uint64_t count,
-                         uint32_t shard_count, uint32_t* shards) {
-  if (shard_count < 1 || shard_count > persia::kSlots) {
-    return ReportStatus(persia::InvalidArgument("shard_count must be in [1, ",
-                                                persia::kSlots, "], received ",
-                                                shard_count));
-  }
-  const auto owners = persia::SlotOwners::Even(shard_count);
-  for (uint64_t i = 0; i < count; ++i) {
-    shards[i] = owners->OwnerOf(ids[i]);
-  }
-  return 0;
+void persia_slots_of_ids(const int64_t* ids, uint64_t count, uint32_t* slots) {
+  for (uint64_t i = 0; i < count; ++i) slots[i] = persia::SlotOf(ids[i]);
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,6 +62,13 @@ int SendRequest(const char* name, const From& from, Reply** reply) {
   return ReportStatus(status);
 }
 
+// Sets an array with a bit per slot.
+void CopyWords(const SlotSet& slots, uint64_t* words) {
+  std::fill_n(words, kSlots / 64, 0);
+  const std::vector<uint64_t> set = ToWords(slots);
+  std::copy(set.begin(), set.end(), words);
+}
+
 // Counts the tables, rows and erased ids in a checkpoint file without storing
 // them.
 class Counter : public ShardVisitor {
@@ -70,8 +78,8 @@ class Counter : public ShardVisitor {
   Status OnHeader(const ShardHeader& header) override {
     counts_.save_id = header.save_id;
     counts_.parent_id = header.parent_id;
-    counts_.shard_index = header.shard_index;
-    counts_.shard_count = header.shard_count;
+    counts_.member = header.member;
+    CopyWords(header.slots, counts_.slots);
     return Status();
   }
   Status OnTable(const TableHead&) override {
@@ -121,6 +129,7 @@ void persia_checkpoint_shard(const persia_checkpoint_reply* reply, int shard,
   out->needed = from.needed.c_str();
   out->base_code = static_cast<int>(from.base_outcome.code());
   out->base_message = from.base_outcome.message().c_str();
+  persia::CopyWords(from.slots, out->slots);
 }
 
 void persia_checkpoint_free(persia_checkpoint_reply* reply) { delete reply; }

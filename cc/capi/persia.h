@@ -228,7 +228,7 @@ PERSIA_EXPORT int persia_session_retire_layer(const char* name,
  * the last page. */
 typedef struct {
   uint32_t shard;
-  uint64_t position;
+  uint64_t position, owners;
   int at_end;
 } persia_export_cursor;
 
@@ -279,6 +279,13 @@ typedef struct {
   /* Not 0 if the reply has all changes made before the request. */
   int complete;
   int tables;
+  /* The id of the shard's cluster; 0 if it belongs to none. */
+  uint64_t cluster;
+  /* For each of the 16384 slots, its epoch if the shard owns it, else 0. */
+  const uint32_t* slot_epochs;
+  /* For each slot, whether the shard had not told all of its rows before this
+   * reply: 1 or 0. */
+  const uint8_t* fresh;
 } persia_changes_view;
 
 typedef struct {
@@ -286,10 +293,6 @@ typedef struct {
   uint32_t dim;
   /* The dtype of the table's rows, as the text of a Spec. */
   const char* row_dtype;
-  /* The index of the shard that has the rows, in the cluster of the program
-   * that created the table. */
-  uint32_t shard_index;
-  uint32_t shard_count;
   const int64_t* ids;
   const float* rows; /* count x dim. */
   uint64_t count;
@@ -301,11 +304,13 @@ typedef struct {
 } persia_changed_table;
 
 /* Requests the changes on one shard since `position`, in at most about
- * `max_rows` rows. If max_rows is 0, requests nothing, and the shard forgets
- * the follower. Blocks for at most the session's timeout. Does not wait for
- * committed updates: see persia_session_flush. On failure `position` does not
- * change. */
+ * `max_rows` rows. The shard is the one whose id is `member`; or, if that is 0,
+ * the one with the number `shard` in the session's list. If max_rows is 0,
+ * requests nothing, and the shard forgets the follower. Blocks for at most the
+ * session's timeout. Does not wait for committed updates: see
+ * persia_session_flush. On failure `position` does not change. */
 PERSIA_EXPORT int persia_session_changes(const char* name, uint32_t shard,
+                                         uint64_t member,
                                          persia_follow_position* position,
                                          uint64_t max_rows,
                                          persia_changes** changes);
@@ -317,10 +322,9 @@ PERSIA_EXPORT int persia_changes_table(const persia_changes* changes, int table,
                                        persia_changed_table* out);
 PERSIA_EXPORT void persia_changes_free(persia_changes* changes);
 
-/* Sets shards[i] to the index of the shard, of `shard_count` shards, that
- * stores the row of ids[i]. */
-PERSIA_EXPORT int persia_shards_of_ids(const int64_t* ids, uint64_t count,
-                                       uint32_t shard_count, uint32_t* shards);
+/* Sets slots[i] to the slot, from 0 to 16383, of ids[i]. */
+PERSIA_EXPORT void persia_slots_of_ids(const int64_t* ids, uint64_t count,
+                                       uint32_t* slots);
 
 /* ---- Checkpoints: see cc/service/checkpoint_request.h. ---- */
 
@@ -352,6 +356,9 @@ typedef struct {
    * fail. */
   int base_code;
   const char* base_message;
+  /* For a save, the slots whose rows it has: a bit per slot, lowest bits
+   * first. */
+  uint64_t slots[16384 / 64];
 } persia_checkpoint_progress;
 
 /* Performs a checkpoint operation on all shards. Blocks for at most the
@@ -420,8 +427,10 @@ PERSIA_EXPORT int persia_residuals_count(const uint8_t* const* files,
 
 typedef struct {
   uint64_t save_id, parent_id;
-  uint32_t shard_index, shard_count;
+  uint64_t member; /* The id of the shard that wrote the file. */
   uint64_t tables, rows, erased;
+  /* Whose rows the file has: a bit per slot, lowest bits first. */
+  uint64_t slots[16384 / 64];
 } persia_shard_file;
 /* Reads and verifies a whole shard file in this process, and counts its
  * contents. Blocks. */

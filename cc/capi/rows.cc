@@ -113,11 +113,13 @@ int persia_session_export(const char* name, const char* table,
   request.table = persia::HashName(table);
   request.cursor.shard = cursor->shard;
   request.cursor.position = cursor->position;
+  request.cursor.owners = cursor->owners;
   request.max_rows = max_rows;
   const int code = persia::CallNamed(name, table, &request);
   if (code != 0) return code;
   cursor->shard = request.cursor.shard;
   cursor->position = request.cursor.position;
+  cursor->owners = request.cursor.owners;
   cursor->at_end = request.cursor.at_end() ? 1 : 0;
   *page = made.release();
   return 0;

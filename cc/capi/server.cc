@@ -112,6 +112,11 @@ Status StartShard(Span<const persia_option> given, persia_events* events,
   if (!options.replica_of.empty()) return StartReplica(options, server);
   PERSIA_RETURN_IF_ERROR(CheckRecovery(options.local));
   options.local.events = options.server.events;
+  RemoteServiceOptions of_one = RemoteOptionsOf(options.server);
+  of_one.finds_cluster = false;
+  options.local.connect = [of_one](const std::string& address) {
+    return MakeRemoteService({address}, of_one);
+  };
   auto service = OpenLocalService(options.local);
   if (!service.ok()) return service.status();
   return Start(std::move(*service), options.server, server);

@@ -12,8 +12,9 @@
 //     20      4    CRC-32C of head bytes 0 to 19
 //
 //   File    = "PCKP", format version, 32 bits each; save id, save id of the
-//             parent if this save is an increment, else 0, 64 bits each; shard
-//             index, shard count, 32 bits each
+//             parent if this save is an increment, else 0, id of the shard,
+//             count, 64 bits each; `count` words of 64 bits, the slots whose
+//             rows the file holds: see ToWords in slot_set.h
 //   Table   = row bytes, use offset, state offset, time, scope, 32 bits each;
 //             config, see table_config_codec.h. The time is what the table's
 //             clock (see RowUse) showed when the rows were saved. The scope is
@@ -31,13 +32,14 @@
 //   End     = number of rows in the file, number of erased ids, 64 bits each
 //
 // A file without an End block is truncated. All files of one checkpoint have
-// the same save id, which no other checkpoint has. A reader refuses every
-// format version except its own.
+// the same save id, which no other checkpoint has, and together they hold each
+// slot once. A reader refuses every format version except its own.
 //
 // An increment can only be loaded together with its parent's file of the same
-// shard. If the parent is an increment too, its own parent is needed, and so
-// on. These files form a chain, whose first file is whole. An increment's rows
-// replace those of older files, and its Clients block replaces all older ones.
+// shard, which holds the same slots. If the parent is an increment too, its own
+// parent is needed, and so on. These files form a chain, whose first file is
+// whole. An increment's rows replace those of older files, and its Clients
+// block replaces all older ones.
 
 #ifndef PERSIA_CC_CHECKPOINT_BLOCK_H_
 #define PERSIA_CC_CHECKPOINT_BLOCK_H_

@@ -1,15 +1,25 @@
 #include "cc/checkpoint/chain.h"
 
 #include <algorithm>
-#include <set>
 
 #include "cc/base/hash.h"
 
 namespace persia {
 namespace {
 
-Status CheckNext(const ChainFile& file, uint64_t expected) {
-  if (file.header.save_id == expected) return Status();
+// Checks that `file` is the one before `next` in a shard's chain; `next` is
+// null for the last one, which must be of save `save_id`.
+Status CheckNext(const ChainFile& file, const ChainFile* next,
+                 uint64_t save_id) {
+  const uint64_t expected = next == nullptr ? save_id : next->header.parent_id;
+  if (file.header.save_id == expected) {
+    if (next == nullptr || file.header.slots == next->header.slots) {
+      return Status();
+    }
+    return Status(Code::kDataLoss,
+                  Concat(next->path, " is an increment of ", file.path,
+                         ", but holds the rows of other slots"));
+  }
   if (expected == 0) {
     return Status(Code::kDataLoss,
                   Concat(file.path, " belongs to save ", file.header.save_id,
@@ -20,13 +30,26 @@ Status CheckNext(const ChainFile& file, uint64_t expected) {
                        ", but its checkpoint is of save ", expected));
 }
 
+Status HeldTwice(const std::vector<ChainFile>& chain, const ChainFile& file,
+                 const SlotSet& slots) {
+  const auto other =
+      std::find_if(chain.begin(), chain.end(), [&](const ChainFile& each) {
+        return each.header.save_id == file.header.save_id &&
+               (each.header.slots & slots).any();
+      });
+  return Status(
+      Code::kDataLoss,
+      Concat("the rows of the slots ", ToString(other->header.slots & slots),
+             " are both in ", other->path, " and in ", file.path));
+}
+
 class TimesVisitor : public ShardVisitor {
  public:
   TimesVisitor(const ShardProgress* progress, NewestTimes* times)
       : progress_(*progress), times_(*times) {}
 
   Status OnHeader(const ShardHeader& header) override {
-    shard_ = header.shard_index;
+    shard_ = header.member;
     return Status();
   }
   Status OnTable(const TableHead& table) override {
@@ -45,7 +68,7 @@ class TimesVisitor : public ShardVisitor {
  private:
   const ShardProgress& progress_;
   NewestTimes& times_;
-  uint32_t shard_ = 0;
+  uint64_t shard_ = 0;
 };
 
 }  // namespace
@@ -60,11 +83,10 @@ Result<std::vector<ChainFile>> ReadChain(FileSystem* files,
     chain.push_back({path, *header});
   }
   // For each shard, the oldest file that the loop below has visited.
-  std::map<uint32_t, const ChainFile*> oldest;
+  std::map<uint64_t, const ChainFile*> oldest;
   for (auto file = chain.rbegin(); file != chain.rend(); ++file) {
-    const ChainFile*& next = oldest[file->header.shard_index];
-    PERSIA_RETURN_IF_ERROR(
-        CheckNext(*file, next == nullptr ? save_id : next->header.parent_id));
+    const ChainFile*& next = oldest[file->header.member];
+    PERSIA_RETURN_IF_ERROR(CheckNext(*file, next, save_id));
     next = &*file;
   }
   for (const auto& [shard, file] : oldest) {
@@ -76,23 +98,19 @@ Result<std::vector<ChainFile>> ReadChain(FileSystem* files,
   return chain;
 }
 
-Status CheckAllShards(const std::vector<ChainFile>& chain) {
-  std::set<uint32_t> shards;
+Status CheckHasAllSlots(const std::vector<ChainFile>& chain, uint64_t save_id) {
+  SlotSet held;
   for (const ChainFile& file : chain) {
-    shards.insert(file.header.shard_index);
-    if (file.header.shard_count == chain[0].header.shard_count) continue;
-    return Status(Code::kDataLoss,
-                  Concat(file.path, " was saved by ", file.header.shard_count,
-                         " shards, but ", chain[0].path, " was saved by ",
-                         chain[0].header.shard_count));
+    if (file.header.save_id != save_id) continue;
+    const SlotSet twice = held & file.header.slots;
+    if (twice.any()) return HeldTwice(chain, file, twice);
+    held |= file.header.slots;
   }
-  if (!chain.empty() && shards.size() == chain[0].header.shard_count) {
-    return Status();
-  }
-  return Status(Code::kDataLoss,
-                Concat("the checkpoint must have files of all ",
-                       chain.empty() ? 0 : chain[0].header.shard_count,
-                       " shards, received files of ", shards.size()));
+  if (held.all()) return Status();
+  return Status(
+      Code::kDataLoss,
+      Concat("the files of the checkpoint hold no rows of the slots ",
+             ToString(~held), ": files of shards are missing from it"));
 }
 
 Result<NewestTimes> ReadNewestTimes(FileSystem* files,

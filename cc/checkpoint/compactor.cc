@@ -66,7 +66,7 @@ class Merger : public ShardVisitor {
     const TableKey key = HashName(table.config.name);
     table_ = table;
     table_.scope = SaveScope::kWhole;
-    const auto newest = times_.find({header_.shard_index, key});
+    const auto newest = times_.find({header_.member, key});
     if (newest != times_.end()) table_.time = newest->second;
     const bool is_new = known_.try_emplace(key, table.config.Describe()).second;
     if (known_[key] != table.config.Describe()) {
@@ -200,7 +200,7 @@ Status CheckIsChain(const std::vector<ChainFile>& chain) {
                            chain.size());
   }
   for (const ChainFile& file : chain) {
-    if (file.header.shard_index == chain[0].header.shard_index) continue;
+    if (file.header.member == chain[0].header.member) continue;
     return InvalidArgument("paths must belong to one shard, received ",
                            chain[0].path, " and ", file.path);
   }

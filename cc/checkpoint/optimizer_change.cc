@@ -39,7 +39,7 @@ Result<std::shared_ptr<Table>> WithOptimizer(
     Table* table, const Spec& optimizer, std::shared_ptr<MemoryMeter> meter) {
   TableConfig config = table->config();
   config.optimizer = optimizer;
-  auto made = MakeTable(config, nullptr, std::move(meter));
+  auto made = MakeTable(config, nullptr, std::move(meter), table->share());
   if (!made.ok()) return made.status();
   // The copied rows are within the table's capacity, so no row may be evicted
   // during the copy.

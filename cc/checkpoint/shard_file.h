@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/client_window.h"
+#include "cc/base/slot_set.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
-#include "cc/checkpoint/client_window.h"
 #include "cc/files/file_system.h"
 #include "cc/store/table.h"
 #include "cc/store/table_config.h"
@@ -24,8 +25,8 @@ struct ShardHeader {
   uint64_t save_id = 0;
   // The id of the save that this increment builds on; 0 for a whole save.
   uint64_t parent_id = 0;
-  uint32_t shard_index = 0;
-  uint32_t shard_count = 1;
+  uint64_t member = 0;  // The shard's id, not 0: see topology/member.h.
+  SlotSet slots;        // The slots whose rows the shard owned, all of them.
 };
 
 // The progress of a save or a restore. Thread-safe.

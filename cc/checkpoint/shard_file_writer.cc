@@ -26,8 +26,10 @@ Status ShardFileWriter::Begin(const ShardHeader& header) {
   body.U32(kCheckpointVersion);
   body.U64(header.save_id);
   body.U64(header.parent_id);
-  body.U32(header.shard_index);
-  body.U32(header.shard_count);
+  body.U64(header.member);
+  const std::vector<uint64_t> slots = ToWords(header.slots);
+  body.U64(slots.size());
+  for (const uint64_t word : slots) body.U64(word);
   return Put(BlockType::kFile, body.Take());
 }
 

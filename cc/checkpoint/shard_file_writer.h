@@ -11,10 +11,10 @@
 #include <memory>
 #include <vector>
 
+#include "cc/base/client_window.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/checkpoint/block_writer.h"
-#include "cc/checkpoint/client_window.h"
 #include "cc/checkpoint/shard_file.h"
 #include "cc/files/file_system.h"
 

@@ -94,14 +94,12 @@ class ShardReader {
     }
     header->save_id = reader.U64();
     header->parent_id = reader.U64();
-    header->shard_index = reader.U32();
-    header->shard_count = reader.U32();
+    header->member = reader.U64();
+    const auto words = reader.Array<uint64_t>(reader.U64());
     PERSIA_RETURN_IF_ERROR(reader.Finish("file header"));
-    if (header->shard_index >= header->shard_count) {
-      return Status(Code::kDataLoss,
-                    Concat("shard_index must be below shard_count, received ",
-                           header->shard_index, " and ", header->shard_count));
-    }
+    const auto slots = SlotsFromWords({words.begin(), words.end()});
+    if (!slots.ok()) return slots.status();
+    header->slots = *slots;
     return Status();
   }
 

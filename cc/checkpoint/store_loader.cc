@@ -12,7 +12,7 @@ Status StoreLoader::Load(FileSystem* files,
                          ShardProgress* progress) {
   const auto chain = ReadChain(files, paths, own_.save_id);
   if (!chain.ok()) return chain.status();
-  PERSIA_RETURN_IF_ERROR(CheckAllShards(*chain));
+  PERSIA_RETURN_IF_ERROR(CheckHasAllSlots(*chain, own_.save_id));
   auto newest = ReadNewestTimes(files, *chain, own_.save_id, *progress);
   if (!newest.ok()) return newest.status();
   newest_ = std::move(*newest);
@@ -35,7 +35,7 @@ Status StoreLoader::OnTable(const TableHead& table) {
   if (!found.ok()) return found.status();
   table_ = *found;
   const auto newest =
-      newest_.find({header_.shard_index, HashName(table.config.name)});
+      newest_.find({header_.member, HashName(table.config.name)});
   const uint32_t time = newest == newest_.end() ? table.time : newest->second;
   if (keeps_times_) table_->SetTime(time);
   auto converter = RowConverter::Make({table.config, time},
@@ -50,7 +50,7 @@ Status StoreLoader::OnTable(const TableHead& table) {
 // Otherwise the rows of a whole table would be mixed with older rows.
 Status StoreLoader::CheckScope(const TableHead& table) {
   const bool is_new =
-      seen_.insert({header_.shard_index, HashName(table.config.name)}).second;
+      seen_.insert({header_.member, HashName(table.config.name)}).second;
   const bool is_whole = table.scope == SaveScope::kWhole;
   if (header_.parent_id == 0 || is_new == is_whole) return Status();
   return Status(
@@ -72,13 +72,11 @@ Result<Table*> StoreLoader::FindOrMake(const TableConfig& config) {
       wanted = (*known)->config();
       if (IsUndecided(wanted.optimizer)) wanted.optimizer = config.optimizer;
     }
-    if (!takes_all_rows_) {
-      wanted.shard_index = own_.shard_index;
-      wanted.shard_count = own_.shard_count;
-    }
-    auto made = MakeTable(wanted, nullptr, store_.meter());
+    auto made = MakeTable(wanted, nullptr, store_.meter(),
+                          static_cast<uint32_t>(own_.slots.count()));
     if (!made.ok()) return made.status();
     loaded = std::move(*made);
+    if (takes_all_rows_) loaded->SetEvicts(false);
   }
   return loaded.get();
 }
@@ -107,10 +105,7 @@ Status StoreLoader::OnRows(Span<const int64_t> ids,
 }
 
 Status StoreLoader::OnClients(const std::vector<ClientWindow>& clients) {
-  if (header_.shard_index == own_.shard_index &&
-      header_.shard_count == own_.shard_count) {
-    clients_ = clients;
-  }
+  if (header_.slots == own_.slots) clients_ = clients;
   return Status();
 }
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/slots.h"
+#include "cc/base/slot_set.h"
 #include "cc/checkpoint/chain.h"
 #include "cc/checkpoint/row_converter.h"
 #include "cc/checkpoint/shard_file.h"
@@ -26,13 +26,13 @@ namespace persia {
 
 class StoreLoader : public ShardVisitor {
  public:
-  // Loads the rows of checkpoint `own.save_id` that belong to shard
-  // `own.shard_index` of `own.shard_count`. `store` must outlive the loader.
+  // Loads the rows of checkpoint `own.save_id` that are in `own.slots`. `store`
+  // must outlive the loader.
   StoreLoader(const Store* store, const ShardHeader& own)
-      : store_(*store), own_(own), owners_(SlotOwners::Even(own.shard_count)) {}
+      : store_(*store), own_(own) {}
 
-  // Loads all rows of the files, without selecting those of this shard, and
-  // preserves the shard index and count in each table's settings. Call this for
+  // Loads all rows of the files, whatever their slots and however many they
+  // are: the tables do not evict until their SetEvicts is called. Call this for
   // a file that this shard alone wrote, such as a log base.
   void TakeAllRows() { takes_all_rows_ = true; }
 
@@ -62,29 +62,28 @@ class StoreLoader : public ShardVisitor {
   // For each loaded table, returns the store's table of the same name, from
   // which the loader took the settings, or null if the store had none.
   Store::Tables TakeKnown() { return std::move(known_); }
-  // Returns the client windows in this shard's own file of the checkpoint. The
-  // result is empty if the checkpoint has another number of shards, because
-  // then it is unknown which shard applied which updates.
+  // Returns the client windows in the checkpoint's file of the slots that this
+  // shard owns. The result is empty if no file has exactly these, because then
+  // it is unknown which shard applied which updates.
   std::vector<ClientWindow> TakeClients() { return std::move(clients_); }
 
  private:
   bool IsOwn(int64_t id) const {
-    return takes_all_rows_ || owners_->OwnerOf(id) == own_.shard_index;
+    return takes_all_rows_ || own_.slots[SlotOf(id)];
   }
   Status CheckScope(const TableHead& table);
   Result<Table*> FindOrMake(const TableConfig& config);
 
   const Store& store_;
   const ShardHeader own_;
-  const std::shared_ptr<const SlotOwners> owners_;
   bool takes_all_rows_ = false;
   Store::Tables tables_;
   Store::Tables known_;
   std::vector<ClientWindow> clients_;
   NewestTimes newest_;
-  // The tables that were read so far, each with the index of the shard whose
-  // file has it.
-  std::set<std::pair<uint32_t, TableKey>> seen_;
+  // The tables that were read so far, each with the id of the shard whose file
+  // has it.
+  std::set<std::pair<uint64_t, TableKey>> seen_;
   ShardHeader header_;  // The header of the file being read.
   std::set<TableKey> passed_over_;
   bool keeps_times_ = false;

@@ -103,6 +103,10 @@ void StartCall(const CallContext& context, FilesRequest* request,
                DoneCallback done);
 void StartCall(const CallContext& context, TopologyRequest* request,
                DoneCallback done);
+void StartCall(const CallContext& context, HandOverRequest* request,
+               DoneCallback done);
+void StartCall(const CallContext& context, MoveRequest* request,
+               DoneCallback done);
 
 // Sends the drop to every address. If the addresses are embedding workers, each
 // worker forwards the drop to all shards; a shard recognizes the repeats by

@@ -13,12 +13,6 @@ class CheckpointCall : public CallOf<CheckpointRequest> {
   using CallOf::CallOf;
 
  private:
-  OutFrame Encode(uint32_t shard, uint64_t request_id) override {
-    request_->shard_index = shard;
-    request_->shard_count = shard_count();
-    return EncodeRequest(request_id, *request_);
-  }
-
   Status OnAllReplied() override {
     request_->shards.clear();
     for (CheckpointRequest& reply : replies_) {

@@ -6,6 +6,7 @@
 #ifndef PERSIA_CC_CLIENT_CLUSTER_VIEW_H_
 #define PERSIA_CC_CLIENT_CLUSTER_VIEW_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -27,6 +28,11 @@ struct ClusterView {
   // For each server what PartClient mixes into the client id of its parts.
   std::vector<uint64_t> part_keys;
 
+  // Whether the servers are shards of a cluster, each with some of the rows.
+  bool has_shards() const {
+    return std::any_of(members.begin(), members.end(),
+                       [](uint64_t member) { return member != 0; });
+  }
   uint32_t size() const { return static_cast<uint32_t>(channels.size()); }
 };
 

@@ -67,12 +67,6 @@ void StartCall(const CallContext& context, StatsRequest* request,
   Begin<StatsCall>(context, request, std::move(done));
 }
 
-// A client belongs to no cluster itself.
-void StartCall(const CallContext& /*context*/, TopologyRequest* /*request*/,
-               DoneCallback done) {
-  done(Status(Code::kUnimplemented, "a client is no shard of a cluster"));
-}
-
 void StartRouted(const CallContext& context, TableKey table, Deadline deadline,
                  DoneCallback done,
                  std::function<void(bool each_has_all)> start) {

@@ -18,6 +18,9 @@
 // table, and the next program that opens the table performs the remaining
 // steps.
 //
+// A shard that owns no slots may lack its part, since it has joined the cluster
+// after the table was created: it then gets its part.
+//
 // Several programs may open a table concurrently: all get the identity that
 // shard 0 drew. An embedding worker applies each step to all of its shards.
 
@@ -47,7 +50,6 @@ class StepCall : public FanOut {
                request.deadline, std::move(done)),
         parts_(*parts) {
     asked_.config = request.config;
-    asked_.config.shard_count = shard_count();
     asked_.step = step;
     asked_.identity = identity;
     asked_.replaces_optimizer = request.replaces_optimizer;
@@ -56,8 +58,7 @@ class StepCall : public FanOut {
   void Start(const std::vector<uint32_t>& shards) { Send(shards); }
 
  private:
-  OutFrame Encode(uint32_t shard, uint64_t request_id) override {
-    asked_.config.shard_index = shard;
+  OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
     return EncodeRequest(request_id, asked_);
   }
 
@@ -133,6 +134,11 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   }
 
   void OnFound() {
+    const std::vector<uint32_t> newcomers = Newcomers();
+    if (!newcomers.empty()) {
+      return Send(newcomers, OpeningStep::kPrepare, JointIdentity(parts_),
+                  [this] { OnFound(); });
+    }
     if (!BelongTogether(parts_)) {
       if (!std::exchange(asked_again_, true)) return Find();
       return done_(PartsError(request_->config.name, parts_));
@@ -145,6 +151,22 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
     if (!status.ok()) return done_(std::move(status));
     if (AnyIsComplete(parts_)) return Complete(JointIdentity(parts_));
     Prepare(0);
+  }
+
+  // The shards that lack their part and own no slots, if others have a complete
+  // one.
+  std::vector<uint32_t> Newcomers() const {
+    std::vector<uint32_t> newcomers;
+    if (!AnyIsComplete(parts_)) return newcomers;
+    std::vector<bool> owns(parts_.size(), false);
+    for (uint32_t slot = 0; slot < kSlots; ++slot) {
+      owns[view_->owners->OwnerOfSlot(slot)] = true;
+    }
+    for (uint32_t s = 0; s < parts_.size(); ++s) {
+      const bool is_absent = parts_[s].reply.state == TableState::kAbsent;
+      if (is_absent && !owns[s]) newcomers.push_back(s);
+    }
+    return newcomers;
   }
 
   void Prepare(uint64_t identity) {

@@ -1,9 +1,12 @@
-// Implements Export and Changes, which a client of many shards sends to one
-// shard.
+// Implements the requests that a client of many shards sends to one shard.
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "cc/base/hash.h"
 #include "cc/client/calls.h"
+#include "cc/client/send_anew.h"
 
 namespace persia {
 namespace {
@@ -56,18 +59,69 @@ class CallOfOneShard : public FanOut {
   }
 };
 
+// A hash of what the shards own, and of the epochs of their slots; 0 if the
+// servers are no shards of a cluster.
+uint64_t HashOfOwners(const ClusterView& view) {
+  uint64_t hash = 0;
+  for (const uint64_t route : view.routes) {
+    if (route != 0) hash = Mix64(hash ^ route);
+  }
+  return hash;
+}
+
 // Exports one page of rows. After a shard's last page, the cursor moves to the
 // next shard. An embedding worker moves the cursor over its shards in the same
 // way.
+//
+// Each page must come from a shard that owns exactly what it owned when the
+// export began. So no slot can move from a shard that is yet to be exported to
+// one that was, or back, unnoticed.
 class ExportCall : public CallOfOneShard<ExportRequest> {
  public:
-  using CallOfOneShard::CallOfOneShard;
+  ExportCall(const CallContext& context, bool each_has_all,
+             ExportRequest* request, DoneCallback done)
+      : CallOfOneShard(context, each_has_all, request, std::move(done)),
+        context_(context) {}
 
-  void Start() { SendToOne(request_->cursor.shard, "an export's shard"); }
+  void Start() {
+    ExportCursor& cursor = request_->cursor;
+    if (!each_has_all_) {
+      const uint64_t owners = HashOfOwners(view());
+      if (cursor.owners == 0) cursor.owners = owners;
+      if (cursor.owners != owners) return Fail(Moved());
+    }
+    SendToOne(cursor.shard, "an export's shard");
+  }
 
  private:
+  static Status Moved() {
+    return Status(Code::kFailedPrecondition,
+                  "slots moved to another shard during the export: export "
+                  "again");
+  }
+
+  bool CanSendAnew() const override { return !each_has_all_; }
+
+  // The client tells the shard what it knows, and learns what the shard knows.
+  // Unless this is the first page, all shards must own what they owned before.
+  void SendAnew(const std::vector<uint32_t>& shards,
+                DoneCallback done) override {
+    WhenRoutable(context_, shards, request_->deadline,
+                 [self = shared_from_this(), this,
+                  done = std::move(done)](const Status& status) {
+                   if (!status.ok()) return done(status);
+                   ExportCursor& cursor = request_->cursor;
+                   const bool is_first =
+                       cursor.shard == 0 && cursor.position == Table::kBegin;
+                   if (is_first) cursor.owners = 0;
+                   context_.service->Export(request_, done);
+                 });
+  }
+
   ExportRequest OfOne() const override {
     ExportRequest part;
+    const uint32_t shard = request_->cursor.shard;
+    part.route = shard < shard_count() ? view().routes[shard] : 0;
     part.table = request_->table;
     part.cursor.position = request_->cursor.position;
     part.max_rows = request_->max_rows;
@@ -98,20 +152,36 @@ class ExportCall : public CallOfOneShard<ExportRequest> {
     ++cursor.shard;
     cursor.position = Table::kBegin;
   }
+
+  const CallContext context_;
 };
 
 class ChangesCall : public CallOfOneShard<ChangesRequest> {
  public:
   using CallOfOneShard::CallOfOneShard;
 
-  void Start() { SendToOne(request_->shard, "the shard of changes"); }
+  void Start() { SendToOne(NumberOf(), "the shard of changes"); }
 
  private:
+  uint32_t NumberOf() const {
+    const std::vector<uint64_t>& members = view().members;
+    const auto found =
+        request_->member == 0
+            ? members.end()
+            : std::find(members.begin(), members.end(), request_->member);
+    return found == members.end()
+               ? request_->shard
+               : static_cast<uint32_t>(found - members.begin());
+  }
+
   ChangesRequest OfOne() const override {
     ChangesRequest part;
     part.position = request_->position;
     part.max_rows = request_->max_rows;
     part.max_bytes = request_->max_bytes;
+    part.member = request_->member;
+    part.whole_rows = request_->whole_rows;
+    part.slots = request_->slots;
     return part;
   }
 
@@ -121,8 +191,37 @@ class ChangesCall : public CallOfOneShard<ChangesRequest> {
     request_->begins = reply->begins;
     request_->complete = reply->complete;
     request_->tables = std::move(reply->tables);
+    request_->held = std::move(reply->held);
+    request_->fresh = reply->fresh;
     return Status();
   }
+};
+
+// Sends the request to a shard, unchanged.
+template <typename Request>
+class CallOfShard : public FanOut {
+ public:
+  CallOfShard(const CallContext& context, Request* request, DoneCallback done)
+      : FanOut(context.view, kReplyType<Request>, request->deadline,
+               std::move(done)),
+        request_(request) {}
+
+  void Start(uint32_t shard) {
+    if (shard < shard_count()) return Send({shard});
+    Fail(InvalidArgument("shard must be below the number of shards, ",
+                         shard_count(), ", received ", shard));
+  }
+
+ private:
+  OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
+    return EncodeRequest(request_id, *request_);
+  }
+
+  Status OnReply(uint32_t /*shard*/, ConstBytes body) override {
+    return DecodeReply(body, request_);
+  }
+
+  Request* const request_;
 };
 
 template <typename Call, typename Request>
@@ -134,6 +233,32 @@ auto Beginning(const CallContext& context, Request* request,
 }
 
 }  // namespace
+
+// A client of one server that finds no cluster stands for that server. Others
+// ask each server by AskForTopology.
+void StartCall(const CallContext& context, TopologyRequest* request,
+               DoneCallback done) {
+  if (context.view->size() > 1) {
+    return done(Status(Code::kUnimplemented,
+                       "a client of several shards is no shard of a cluster"));
+  }
+  std::make_shared<CallOfShard<TopologyRequest>>(context, request,
+                                                 std::move(done))
+      ->Start(0);
+}
+
+void StartCall(const CallContext& context, HandOverRequest* request,
+               DoneCallback done) {
+  std::make_shared<CallOfShard<HandOverRequest>>(context, request,
+                                                 std::move(done))
+      ->Start(0);
+}
+
+void StartCall(const CallContext& context, MoveRequest* request,
+               DoneCallback done) {
+  std::make_shared<CallOfShard<MoveRequest>>(context, request, std::move(done))
+      ->Start(request->shard);
+}
 
 void StartCall(const CallContext& context, ExportRequest* request,
                DoneCallback done) {

@@ -1,14 +1,19 @@
 #include "cc/client/remote_service.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "cc/client/calls.h"
 #include "cc/client/channel.h"
 #include "cc/client/discovery.h"
 #include "cc/client/members.h"
 #include "cc/client/table_routes.h"
+#include "cc/client/topology_call.h"
+#include "cc/service/pooling.h"
+#include "cc/service/pooling_service.h"
 #include "cc/wire/address.h"
 #include "cc/wire/event_loop.h"
 
@@ -31,15 +36,30 @@ constexpr bool kNeedsCluster = !(std::is_same_v<Request, LookupRequest> ||
                                  std::is_same_v<Request, StatsRequest> ||
                                  std::is_same_v<Request, TopologyRequest>);
 
-// Whether a request may found a cluster. Only a program that creates tables
-// knows that the servers that it lists are to be one.
+// Whether a request may found a cluster. Only a program that creates, saves or
+// restores tables knows that the servers that it lists are to be one.
 template <typename Request>
 bool Founds(const Request& request) {
   if constexpr (std::is_same_v<Request, CheckpointRequest>) {
-    return request.action == CheckpointAction::kRestore;
+    return request.action == CheckpointAction::kRestore ||
+           request.action == CheckpointAction::kSave;
   }
   return std::is_same_v<Request, CreateTableRequest>;
 }
+
+// Calls a service that it does not own.
+class Borrowed : public EmbeddingService {
+ public:
+  explicit Borrowed(EmbeddingService* service) : service_(*service) {}
+
+ protected:
+  void OtherCall(const AnyRequest& request, DoneCallback done) override {
+    service_.Call(request, std::move(done));
+  }
+
+ private:
+  EmbeddingService& service_;
+};
 
 class RemoteService : public EmbeddingService {
  public:
@@ -54,6 +74,7 @@ class RemoteService : public EmbeddingService {
                    return MakeServerChannel(address, title);
                  }) {
     if (!options.finds_cluster) members_.Fix();
+    pooling_ = MakePoolingService(std::make_unique<Borrowed>(this));
   }
 
   ~RemoteService() override {
@@ -77,7 +98,12 @@ class RemoteService : public EmbeddingService {
   void OtherCall(const AnyRequest& request, DoneCallback done) override {
     std::visit(
         [&](auto* typed) {
-          if (IsReadyFor(*typed)) return Start(typed, std::move(done));
+          if (IsReadyFor(*typed)) {
+            if (!MustRefresh(*typed)) return Start(typed, std::move(done));
+            return Refresh(
+                &members_, typed->deadline,
+                [this, typed, done = std::move(done)] { Start(typed, done); });
+          }
           Discover(&members_, Founds(*typed), typed->deadline,
                    [this, typed, done = std::move(done)](Status status) {
                      if (!status.ok()) return done(std::move(status));
@@ -98,10 +124,44 @@ class RemoteService : public EmbeddingService {
     return members_.is_settled() && !(Founds(request) && has_cluster);
   }
 
+  // Whether a request must reach all shards, or one that the client does not
+  // know, even those that have joined the cluster a moment ago.
+  template <typename Request>
+  bool MustRefresh(const Request& request) const {
+    if (members_.topology() == nullptr) return false;
+    if constexpr (std::is_same_v<Request, ExportRequest>) {
+      return request.cursor.shard == 0 &&
+             request.cursor.position == Table::kBegin;
+    }
+    if constexpr (std::is_same_v<Request, ChangesRequest>) {
+      const std::vector<uint64_t>& known = members_.view()->members;
+      return request.member != 0 && std::find(known.begin(), known.end(),
+                                              request.member) == known.end();
+    }
+    return std::is_same_v<Request, StatsRequest> ||
+           std::is_same_v<Request, CheckpointRequest> ||
+           std::is_same_v<Request, DropTableRequest>;
+  }
+
+  // Whether the ids of bags belong to several shards, none of which can pool
+  // them. Programs send bags to the only shard of a cluster, which may grow.
+  template <typename Request>
+  static bool MustPool(const Request& request, const ClusterView& view) {
+    if constexpr (std::is_same_v<Request, LookupRequest> ||
+                  std::is_same_v<Request, UpdateRequest>) {
+      return view.size() > 1 && view.has_shards() && HasBags(request);
+    }
+    return false;
+  }
+
   template <typename Request>
   void Start(Request* request, DoneCallback done) {
-    StartCall({this, &members_, loops_[0].get(), members_.view(), &routes_,
-               &scratch_, options_.wire_dtype},
+    const SharedView view = members_.view();
+    if (MustPool(*request, *view)) {
+      return pooling_->Call(request, std::move(done));
+    }
+    StartCall({this, &members_, loops_[0].get(), view, &routes_, &scratch_,
+               options_.wire_dtype},
               request, std::move(done));
   }
 
@@ -126,6 +186,7 @@ class RemoteService : public EmbeddingService {
   const std::vector<std::unique_ptr<EventLoop>> loops_;
   size_t next_loop_ = 0;  // Only members_ makes channels, under its lock.
   Members members_;
+  std::unique_ptr<EmbeddingService> pooling_;  // Pools, in front of this.
 };
 
 Status CheckOptions(const RemoteServiceOptions& options) {

@@ -12,6 +12,8 @@ void TableRoutes::SetTakesBags(TableKey table, bool takes_bags) {
 std::optional<bool> TableRoutes::EachHasAllRows(TableKey table,
                                                 const ClusterView& view) const {
   if (view.size() == 1) return true;
+  // A cluster may have grown since its only shard took all bags.
+  if (view.has_shards()) return false;
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = take_bags_.find(table);
   if (found == take_bags_.end()) return std::nullopt;

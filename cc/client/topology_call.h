@@ -9,6 +9,7 @@
 
 #include "cc/base/status.h"
 #include "cc/client/cluster_view.h"
+#include "cc/client/members.h"
 #include "cc/service/topology_request.h"
 
 namespace persia {
@@ -21,6 +22,11 @@ using TopologyDone =
 void AskForTopology(const SharedView& view, uint32_t server,
                     TopologyRequest request, TopologyDone done,
                     Clock::time_point asked_at = Clock::now());
+
+// Learns what the servers of the present view know of the cluster. Servers that
+// do not answer before the deadline are left out, and those that have left the
+// cluster are not waited for.
+void Refresh(Members* members, Deadline deadline, std::function<void()> done);
 
 }  // namespace persia
 

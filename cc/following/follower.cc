@@ -5,6 +5,7 @@
 
 #include "cc/base/hash.h"
 #include "cc/base/random_bytes.h"
+#include "cc/base/slots.h"
 
 namespace persia {
 namespace {
@@ -32,6 +33,19 @@ struct Follower::Room {
 
 Status Follower::Tell(ChangesRequest* request) {
   std::lock_guard<std::mutex> lock(mutex_);
+  UseForm(*request);
+  const OwnedSlots before = SlotsNow();
+  PERSIA_RETURN_IF_ERROR(TellNext(request));
+  const SlotSet owned = CommonSlots(before, SlotsNow());
+  LeaveOutForeign(owned, request);
+  // What is left out of this reply is told once the shard has the slots again,
+  // even if their epochs are the same then, as a replica's may be.
+  if (!form_.whole) held_ = Restricted(held_, owned);
+  request->held = Restricted(before, owned);
+  return Status();
+}
+
+Status Follower::TellNext(ChangesRequest* request) {
   const FollowPosition& from = request->position;
   const bool is_of_epoch = epoch_ != 0 && from.epoch == epoch_;
   if (is_of_epoch && from.version + 1 == version_) {
@@ -42,14 +56,19 @@ Status Follower::Tell(ChangesRequest* request) {
   // after that, the changes are lost. epoch_ is therefore 0 until this call
   // succeeds: the next call begins a new epoch if it finds 0.
   uint64_t epoch = std::exchange(epoch_, 0);
-  if (is_of_epoch && from.version == version_) {
+  const bool is_now = from.base_save == FollowPosition::kNow;
+  OwnedSlots slots = SlotsNow();
+  // A follower that needs no earlier rows need not be told those of slots that
+  // the shard has got. But it must know that it may have missed changes.
+  const bool gains = (SlotsIn(slots) & ~CommonSlots(held_, slots)).any();
+  if (is_of_epoch && from.version == version_ && !(is_now && gains)) {
     begins_ = Begins::kNothing;
+    UseSlots(std::move(slots));
   } else {
     PERSIA_RETURN_IF_ERROR(Begin(from.base_save, &epoch));
   }
   Take(request);
   if (AnyLost()) {
-    const bool is_now = from.base_save == FollowPosition::kNow;
     PERSIA_RETURN_IF_ERROR(Begin(is_now ? FollowPosition::kNow : 0, &epoch));
     Take(request);
   }
@@ -65,12 +84,77 @@ Status Follower::Tell(ChangesRequest* request) {
   return Status();
 }
 
+// A follower that asks for another form begins anew.
+void Follower::UseForm(const ChangesRequest& request) {
+  if (form_.whole == request.whole_rows && asked_ == request.slots) return;
+  epoch_ = 0;
+  form_.whole = request.whole_rows;
+  asked_ = request.slots;
+}
+
+OwnedSlots Follower::SlotsNow() const {
+  return subject_.slots == nullptr ? SlotsOfNoCluster() : subject_.slots();
+}
+
+std::shared_ptr<const SlotSet> Follower::SlotsOfFeeds(
+    const SlotSet& owned) const {
+  SlotSet slots = asked_.none() ? SlotSet().set() : asked_;
+  if (!form_.whole) slots &= owned;
+  return slots.all() ? nullptr : std::make_shared<const SlotSet>(slots);
+}
+
+// Notices slots that the shard has got or given away since the last delta.
+void Follower::UseSlots(OwnedSlots now) {
+  const SlotSet owned = SlotsIn(now);
+  const SlotSet stays = CommonSlots(held_, now);
+  if (stays == owned && SlotsIn(held_) == owned) return;
+  held_ = std::move(now);
+  if (form_.whole) return;
+  const SlotSet gained = owned & ~stays;
+  form_.slots = SlotsOfFeeds(owned);
+  fresh_ = (fresh_ & stays) | gained;
+  if (form_.slots != nullptr) fresh_ &= *form_.slots;
+  for (const Followed& followed : tables_) {
+    if (followed.feed != nullptr) followed.feed->UseSlots(form_.slots, gained);
+  }
+}
+
+void Follower::LeaveOutForeign(const SlotSet& owned,
+                               ChangesRequest* request) const {
+  if (owned.all()) return;
+  const auto is_foreign = [&](int64_t id) { return !owned[SlotOf(id)]; };
+  for (TableChanges& told : request->tables) {
+    // Rows of slots that were given away are removed, but not from the cluster.
+    std::vector<int64_t>& erased = told.rows.erased;
+    erased.erase(std::remove_if(erased.begin(), erased.end(), is_foreign),
+                 erased.end());
+    if (form_.whole) continue;
+    RowDelta& rows = told.rows;
+    const size_t dim = told.config.dim;
+    size_t kept = 0;
+    for (size_t i = 0; i < rows.ids.size(); ++i) {
+      if (is_foreign(rows.ids[i])) continue;
+      rows.ids[kept] = rows.ids[i];
+      std::copy_n(rows.weights.data() + i * dim, dim,
+                  rows.weights.data() + kept * dim);
+      ++kept;
+    }
+    rows.ids.resize(kept);
+    rows.weights.resize(kept * dim);
+  }
+}
+
 // Repeats the last delta, because its reply was lost. The rows have their
 // present values, even if they changed after the first reply; those later
 // changes will be in a later delta, too.
 void Follower::TellAgain(ChangesRequest* request) {
   request->begins = begins_;
   request->complete = false;
+  // Of slots that the shard has got since, the follower will be told later.
+  const OwnedSlots slots = SlotsNow();
+  request->fresh = told_fresh_;
+  if (!form_.whole)
+    request->fresh |= SlotsIn(slots) & ~CommonSlots(held_, slots);
   request->tables.clear();
   for (Followed& followed : tables_) {
     if (!followed.was_told) continue;
@@ -80,9 +164,8 @@ void Follower::TellAgain(ChangesRequest* request) {
     const TableFate fate = has_rows || followed.told_fate != TableFate::kStays
                                ? followed.told_fate
                                : TableFate::kCleared;
-    request->tables.push_back({followed.config, {}, fate});
-    if (!has_rows) continue;
-    followed.feed->Read(followed.given, &request->tables.back().rows);
+    TableChanges* const told = Tell(followed, fate, request);
+    if (has_rows) followed.feed->Read(followed.given, &told->rows);
   }
   request->position.version = version_;
 }
@@ -102,6 +185,10 @@ Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
   *epoch = *made;
   version_ = 0;
   begins_ = Begins::kSinceSave;
+  held_ = SlotsNow();
+  const SlotSet owned = SlotsIn(held_);
+  form_.slots = SlotsOfFeeds(owned);
+  fresh_.reset();
   // A save may be committed while Follow runs, so base_save() is checked before
   // and after Follow.
   if (base_save == FollowPosition::kNow) {
@@ -113,6 +200,7 @@ Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
     return Status();
   }
   begins_ = Begins::kWhole;
+  fresh_ = form_.slots == nullptr ? owned : owned & *form_.slots;
   (void)Follow(FeedStart::kAllRows);
   return Status();
 }
@@ -123,14 +211,14 @@ bool Follower::Follow(FeedStart start) {
   tables_.clear();
   store_version_ = subject_.store->version();
   for (Table* table : subject_.store->All()) {
-    auto feed = table->Follow(start);
+    auto feed = table->Follow(start, form_);
     if (!feed.ok()) return false;
-    tables_.push_back({table->config(), std::move(*feed)});
+    tables_.push_back({table, table->config(), std::move(*feed)});
   }
   // Also reports dropped tables, because the follower may have been
   // disconnected when they were dropped.
   for (const TableConfig& config : subject_.store->Dropped()) {
-    tables_.push_back({config, nullptr, TableFate::kDropped});
+    tables_.push_back({nullptr, config, nullptr, TableFate::kDropped});
   }
   return true;
 }
@@ -148,10 +236,12 @@ void Follower::FollowNewTables() {
         [&](const Followed& each) { return each.config.name == name; });
     if (known == tables_.end()) {
       tables_.push_back(
-          {table->config(), std::move(*table->Follow(FeedStart::kAllRows))});
+          {table, table->config(),
+           std::move(*table->Follow(FeedStart::kAllRows, form_))});
     } else if (known->feed == nullptr) {
+      known->table = table;
       known->config = table->config();
-      known->feed = std::move(*table->Follow(FeedStart::kAllRows));
+      known->feed = std::move(*table->Follow(FeedStart::kAllRows, form_));
       known->fate = TableFate::kCleared;
     }
   }
@@ -179,6 +269,7 @@ void Follower::Take(ChangesRequest* request) {
   // complete, the follower then has all changes up to this save.
   const uint64_t base_save = subject_.base_save();
   request->begins = begins_;
+  request->fresh = told_fresh_ = fresh_;
   request->tables.clear();
   // Only half of the byte limit is used, because the estimate of the reply's
   // size may be slightly too low.
@@ -191,12 +282,26 @@ void Follower::Take(ChangesRequest* request) {
   // Each delta starts with another table, so that no table starves the others.
   ++first_;
   request->complete = !more;
+  if (request->complete) fresh_.reset();
   // A follower that needs no earlier rows has base_save kNow, which is never
   // replaced.
   if (request->complete &&
       request->position.base_save != FollowPosition::kNow) {
     request->position.base_save = base_save;
   }
+}
+
+TableChanges* Follower::Tell(const Followed& followed, TableFate fate,
+                             ChangesRequest* request) const {
+  TableChanges& told = request->tables.emplace_back();
+  told.config = followed.config;
+  told.fate = fate;
+  if (form_.whole && followed.feed != nullptr) {
+    told.row_bytes = static_cast<uint32_t>(followed.table->layout().row_bytes);
+    told.time = followed.table->time();
+    told.identity = followed.table->identity();
+  }
+  return &told;
 }
 
 // Appends the table's changes to the reply, as far as they fit. Returns whether
@@ -211,11 +316,12 @@ bool Follower::TakeFrom(Followed* followed, Room* room,
     room->Use(0, 0);
     followed->was_told = followed->is_known = true;
     followed->told_fate = TableFate::kDropped;
-    request->tables.push_back({config, {}, TableFate::kDropped});
+    Tell(*followed, TableFate::kDropped, request);
     return false;
   }
   const uint64_t row_bytes =
-      sizeof(int64_t) + sizeof(float) * uint64_t{config.dim};
+      sizeof(int64_t) + (form_.whole ? followed->table->layout().row_bytes
+                                     : sizeof(float) * uint64_t{config.dim});
   uint64_t count = room->For(row_bytes);
   if (count == 0) {
     if (!request->tables.empty()) return true;
@@ -232,7 +338,7 @@ bool Follower::TakeFrom(Followed* followed, Room* room,
   followed->given = rows.ids;
   followed->given.insert(followed->given.end(), rows.erased.begin(),
                          rows.erased.end());
-  request->tables.push_back({config, std::move(rows), followed->told_fate});
+  Tell(*followed, followed->told_fate, request)->rows = std::move(rows);
   return more;
 }
 

@@ -13,6 +13,8 @@ Status Followers::Tell(ChangesRequest* request) {
     End(request->position.follower);
     request->begins = Begins::kNothing;
     request->complete = true;
+    request->held = OwnedSlots();
+    request->fresh.reset();
     request->tables.clear();
     return Status();
   }

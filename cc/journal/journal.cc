@@ -41,15 +41,13 @@ std::optional<uint64_t> PositionOf(const std::string& name) {
   return position;
 }
 
-// Loads all tables of a base, whichever shard index their settings contain.
+// Loads all tables of a base.
 class BaseLoader : public ShardVisitor {
  public:
   explicit BaseLoader(uint64_t save_id) : save_id_(save_id) {}
 
   Status OnHeader(const ShardHeader& header) override {
-    loader_ = std::make_unique<StoreLoader>(
-        &none_,
-        ShardHeader{save_id_, 0, header.shard_index, header.shard_count});
+    loader_ = std::make_unique<StoreLoader>(&none_, header);
     loader_->TakeAllRows();
     loader_->KeepTimes();
     if (header.save_id == save_id_) return loader_->OnHeader(header);
@@ -240,8 +238,7 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
   // Bytes that are logged during this call count towards the next base.
   const uint64_t before = appended_bytes_.load();
   const std::string path = BasePath(position);
-  const ShardHeader header{SaveId(position), 0, shard.shard_index,
-                           shard.shard_count};
+  const ShardHeader header{SaveId(position), 0, shard.member, shard.slots};
   const Status written = WriteShard(options_.files, path + kUnfinished, header,
                                     tables, clients, progress);
   if (!written.ok()) {

@@ -21,10 +21,10 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/client_window.h"
 #include "cc/base/event_log.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
-#include "cc/checkpoint/client_window.h"
 #include "cc/checkpoint/shard_file.h"
 #include "cc/files/file_system.h"
 #include "cc/files/folder_lock.h"
@@ -58,7 +58,8 @@ struct JournalOptions {
 class JournalVisitor {
  public:
   virtual ~JournalVisitor() = default;
-  // Receives the base, if the journal has one, before any record.
+  // Receives the base, if the journal has one, before any record. Its tables
+  // do not evict until their SetEvicts is called.
   virtual Status OnBase(Store::Tables tables,
                         const std::vector<ClientWindow>& clients) = 0;
   virtual Status OnRecord(const LogRecord& record) = 0;

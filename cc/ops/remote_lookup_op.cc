@@ -54,7 +54,6 @@ double Seconds(float attribute) {
 
 Status GetOptions(TF_OpKernelConstruction* construction,
                   RemoteOptions* options) {
-  int32_t placed_over = 0;
   int64_t hot_rows = 0;
   float timeout = 0;
   float hot_seconds = 0;
@@ -63,7 +62,6 @@ Status GetOptions(TF_OpKernelConstruction* construction,
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "cluster", &options->cluster));
   PERSIA_RETURN_IF_ERROR(
       GetAttr(construction, "addresses", &options->addresses));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "placed_over", &placed_over));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "timeout_seconds", &timeout));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "on_failure", &on_failure));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "hot_rows", &hot_rows));
@@ -71,7 +69,6 @@ Status GetOptions(TF_OpKernelConstruction* construction,
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "wire_dtype", &wire_dtype));
   auto dtype = ParseWireDtype(wire_dtype);
   if (!dtype.ok()) return dtype.status();
-  options->placed_over = placed_over;
   options->timeout_seconds = Seconds(timeout);
   options->zeros_for_outages = on_failure == "default";
   options->hot_rows = static_cast<uint64_t>(hot_rows);
@@ -169,7 +166,6 @@ void RegisterRemoteLookupOp() {
   TF_OpDefinitionBuilderAddAttr(op, "dim: int >= 1");
   TF_OpDefinitionBuilderAddAttr(op, "cluster: string");
   TF_OpDefinitionBuilderAddAttr(op, "addresses: list(string)");
-  TF_OpDefinitionBuilderAddAttr(op, "placed_over: int >= 0");
   TF_OpDefinitionBuilderAddAttr(op, "timeout_seconds: float");
   TF_OpDefinitionBuilderAddAttr(op, "on_failure: {'error', 'default'}");
   TF_OpDefinitionBuilderAddAttr(op, "hot_rows: int >= 0");

@@ -12,6 +12,11 @@ bool BackgroundJob::Is(const Name& name) const {
   return job_ != nullptr && job_->name == name;
 }
 
+CheckpointAction BackgroundJob::action() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return job_ == nullptr ? CheckpointAction::kProgress : job_->name.action;
+}
+
 Status BackgroundJob::CheckNoneRuns() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return CheckEnded();

@@ -42,6 +42,10 @@ class BackgroundJob {
   // Whether the job that was started last has this name and was not forgotten.
   bool Is(const Name& name) const;
 
+  // The action of the job that was started last and was not forgotten;
+  // kProgress if there is none.
+  CheckpointAction action() const;
+
   // Starts a job that runs `work`. `about` holds those parts of the progress
   // that are known before the work starts. An earlier job that has ended is
   // forgotten; kFailedPrecondition if another job still runs.

@@ -28,15 +28,6 @@ CutRecord CutOf(const Store& store, uint64_t generation) {
   return cut;
 }
 
-// The shard to which the base belongs, according to the first table's settings.
-ShardHeader ShardOf(const FrozenStore& frozen) {
-  ShardHeader shard;
-  if (frozen.tables.empty()) return shard;
-  shard.shard_index = frozen.tables[0].head.config.shard_index;
-  shard.shard_count = frozen.tables[0].head.config.shard_count;
-  return shard;
-}
-
 }  // namespace
 
 BaseKeeper::BaseKeeper(const Subject& subject)
@@ -107,22 +98,27 @@ void BaseKeeper::Run() {
 
 Status BaseKeeper::Make() {
   FrozenStore frozen(subject_.requests);
+  ShardHeader shard;
   uint64_t position = 0;
-  PERSIA_RETURN_IF_ERROR(Freeze(&frozen, &position));
+  PERSIA_RETURN_IF_ERROR(Freeze(&frozen, &shard, &position));
   // Older records are removed once the base is there, so all that the base
   // lacks must be durable before.
   PERSIA_RETURN_IF_ERROR(
       subject_.journal->BlockUntilDurable(subject_.journal->position()));
   PERSIA_RETURN_IF_ERROR(subject_.journal->WriteBase(
-      position, ShardOf(frozen), frozen.tables, frozen.clients, &progress_));
+      position, shard, frozen.tables, frozen.clients, &progress_));
   TellEvent(subject_.events, kBases, "wrote a base of the log with ",
             progress_.rows, " rows, ", progress_.bytes,
             " bytes; older records were removed");
   return Status();
 }
 
-Status BaseKeeper::Freeze(FrozenStore* frozen, uint64_t* position) {
+Status BaseKeeper::Freeze(FrozenStore* frozen, ShardHeader* shard,
+                          uint64_t* position) {
   const Gate::Closed closed(subject_.gate);
+  const OwnShard own = subject_.own();
+  shard->member = own.member;
+  shard->slots = own.slots;
   PERSIA_RETURN_IF_ERROR(
       persia::Freeze(*subject_.store, *subject_.window, frozen));
   const auto logged =

@@ -20,8 +20,9 @@
 #include "cc/journal/journal.h"
 #include "cc/saving/frozen_store.h"
 #include "cc/saving/gate.h"
+#include "cc/saving/own_shard.h"
 #include "cc/store/store.h"
-#include "cc/writing/update_window.h"
+#include "cc/writing/slot_windows.h"
 
 namespace persia {
 
@@ -32,12 +33,13 @@ class BaseKeeper {
   // or appends to the journal.
   struct Subject {
     Store* store;
-    UpdateWindow* window;
+    SlotWindows* window;
     Gate* gate;
     std::function<uint64_t()> requests;  // Number of requests so far.
     std::atomic<uint64_t>* generation;
     Journal* journal;
     EventLog* events;  // May be null.
+    AskOwnShard own;
     // Appends to the journal what else a base lacks.
     std::function<Status()> log_more;
   };
@@ -65,7 +67,7 @@ class BaseKeeper {
   void WakeUp();
   void Run();
   Status Make();
-  Status Freeze(FrozenStore* frozen, uint64_t* position);
+  Status Freeze(FrozenStore* frozen, ShardHeader* shard, uint64_t* position);
 
   const Subject subject_;
   ShardProgress progress_;  // Of the base that is being written.

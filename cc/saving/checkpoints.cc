@@ -1,7 +1,6 @@
 #include "cc/saving/checkpoints.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <utility>
 
@@ -20,17 +19,6 @@ constexpr EventKind kBegun{"checkpoints were begun", EventLevel::kInfo, 60};
 constexpr EventKind kEnded{"checkpoints ended", EventLevel::kInfo, 60};
 constexpr EventKind kFailed{"checkpoints failed", EventLevel::kError, 60};
 
-std::string ShardFileName(uint32_t index, uint32_t count) {
-  char name[64];
-  std::snprintf(name, sizeof(name), "shard-%05u-of-%05u", index, count);
-  return name;
-}
-
-ShardHeader HeaderOf(const CheckpointRequest& request) {
-  return {request.save_id, request.parent_id, request.shard_index,
-          request.shard_count};
-}
-
 // Computes a table's identity from the checkpoint and the generation alone, so
 // that all shards that restore the checkpoint give the table the same identity.
 TableIdentity RestoredIdentity(const RestoreRecord& from, TableKey table) {
@@ -48,7 +36,7 @@ Status Checkpoints::Do(CheckpointRequest* request) {
     return Status();
   }
   if (request->action == CheckpointAction::kProgress) {
-    request->shards.assign(1, Progress(*request));
+    request->shards.assign(1, Progress());
     return Status();
   }
   PERSIA_RETURN_IF_ERROR(options_.CheckRoot());
@@ -76,17 +64,24 @@ void Checkpoints::Forget(uint64_t save_id) {
   }
 }
 
-CheckpointProgress Checkpoints::Progress(
-    const CheckpointRequest& request) const {
+CheckpointProgress Checkpoints::Progress() const {
   CheckpointProgress progress = job_.Progress();
-  if (progress.file.empty()) {
-    progress.file = ShardFileName(request.shard_index, request.shard_count);
+  const OwnShard own = subject_.own();
+  if (progress.file.empty()) progress.file = own.file;
+  if (progress.state == CheckpointProgress::State::kIdle) {
+    progress.slots = own.slots;
   }
-  progress.base_id = chain_.Base(HeaderOf(request));
+  progress.base_id = chain_.Base(own.slots);
   if (subject_.journal != nullptr) {
     progress.needed = subject_.journal->needed_checkpoint();
   }
   return progress;
+}
+
+// The header of the file that a request saves, or of the rows that it restores.
+ShardHeader Checkpoints::HeaderOf(const CheckpointRequest& request) const {
+  const OwnShard own = subject_.own();
+  return {request.save_id, request.parent_id, own.member, own.slots};
 }
 
 Status Checkpoints::Save(const CheckpointRequest& request) {
@@ -100,15 +95,16 @@ Status Checkpoints::Save(const CheckpointRequest& request) {
   PERSIA_RETURN_IF_ERROR(job_.CheckNoneRuns());
   loaded_ = Loaded();
   PERSIA_RETURN_IF_ERROR(options_.files->MakeFolder(*folder));
-  const ShardHeader header = HeaderOf(request);
-  PERSIA_RETURN_IF_ERROR(CheckShard(request));
+  ShardHeader header;
   const auto frozen = std::make_shared<FrozenStore>(subject_.requests);
   {
     const Gate::Closed closed(subject_.gate);
+    header = HeaderOf(request);
     PERSIA_RETURN_IF_ERROR(Freeze(header, frozen.get()));
   }
   CheckpointProgress about;
-  about.file = ShardFileName(request.shard_index, request.shard_count);
+  about.file = subject_.own().file;
+  about.slots = header.slots;
   about.total_rows = frozen->row_count;
   const std::string path = *folder + "/" + about.file;
   return Begin(name, about,
@@ -125,27 +121,27 @@ Status Checkpoints::Save(const CheckpointRequest& request) {
 }
 
 Status Checkpoints::Freeze(const ShardHeader& header, FrozenStore* frozen) {
-  if (header.parent_id != 0 && header.parent_id != chain_.Base(header)) {
+  if (header.parent_id != 0 && header.parent_id != chain_.Base(header.slots)) {
     return Status(Code::kFailedPrecondition,
                   Concat("this shard does not know what changed after save ",
                          header.parent_id,
                          ": it was restarted or restored, dropped or cleared "
-                         "a table, or began another save; save all rows "
-                         "instead"));
+                         "a table, began another save, or owns other slots "
+                         "now; save all rows instead"));
   }
   // This save takes over the changes of an earlier save that was not committed,
   // so the earlier save must not be committed any more.
   chain_.Begin(ShardHeader(), {});
   const bool is_whole = header.parent_id == 0;
-  PERSIA_RETURN_IF_ERROR(
-      FreezeToSave(*subject_.store, *subject_.window, is_whole, frozen));
+  PERSIA_RETURN_IF_ERROR(FreezeToSave(*subject_.store, *subject_.window,
+                                      header.slots, is_whole, frozen));
   chain_.Begin(header, subject_.store->ShareAll());
   return Status();
 }
 
 Status Checkpoints::Commit(const CheckpointRequest& request) {
   std::lock_guard<std::mutex> lock(starting_);
-  if (chain_.committed().shard.save_id == request.save_id) return Status();
+  if (chain_.committed().save_id == request.save_id) return Status();
   const CheckpointProgress progress = job_.Progress();
   if (!job_.Is({CheckpointAction::kSave, request.save_id}) ||
       progress.state != CheckpointProgress::State::kEnded ||
@@ -164,7 +160,7 @@ Status Checkpoints::Commit(const CheckpointRequest& request) {
   PERSIA_RETURN_IF_ERROR(chain_.CheckBegun(request.save_id));
   if (subject_.logs_saves) PERSIA_RETURN_IF_ERROR(LogSave(request));
   PERSIA_RETURN_IF_ERROR(
-      chain_.Commit({HeaderOf(request), request.folder, request.files}));
+      chain_.Commit({request.save_id, request.folder, request.files}));
   ++saves_;
   last_save_unix_ = static_cast<uint64_t>(UnixSeconds());
   return Status();
@@ -219,13 +215,18 @@ Status Checkpoints::Restore(const CheckpointRequest& request) {
   if (!folder.ok()) return folder.status();
   const auto paths = PathsWithin(options_.root, request.files);
   if (!paths.ok()) return paths.status();
-  PERSIA_RETURN_IF_ERROR(CheckShard(request));
   PERSIA_RETURN_IF_ERROR(job_.CheckNoneRuns());
   loaded_ = Loaded();
+  if (subject_.own().takes_slots) {
+    return Status(Code::kMoved,
+                  "slots are moving to this shard: restore once they have "
+                  "moved; if `persia reshard` was interrupted, run it again "
+                  "first");
+  }
   const RestoreRecord from{
       HeaderOf(request), 0, request.folder, request.files, {}};
   CheckpointProgress about;
-  about.file = ShardFileName(request.shard_index, request.shard_count);
+  about.file = subject_.own().file;
   return Begin(
       name, about,
       Concat("reading checkpoint ", request.save_id, " from ", *folder),
@@ -243,6 +244,9 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
   const CheckpointProgress progress = job_.Progress();
   const bool is_begun = job_.Is({CheckpointAction::kRestore, request.save_id});
   if (*subject_.generation == request.generation) return Status();
+  // A shard may have joined the cluster after the others began to read. When it
+  // gets slots, it gets their owner's generation as well.
+  if (!is_begun && subject_.own().slots.none()) return Status();
   if (!is_begun || progress.state != CheckpointProgress::State::kEnded ||
       !progress.outcome.ok()) {
     return Status(Code::kFailedPrecondition,
@@ -272,9 +276,9 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
 // Replaces tables of the store with the tables in `loaded`, which then holds
 // the replaced tables. Requires a closed gate.
 Status Checkpoints::SwapIn(const CheckpointRequest& request, Loaded* loaded) {
-  PERSIA_RETURN_IF_ERROR(CheckShard(request));
-  PERSIA_RETURN_IF_ERROR(CheckKnown(loaded->known));
   RestoreRecord& from = loaded->from;
+  PERSIA_RETURN_IF_ERROR(CheckSlots(from.shard));
+  PERSIA_RETURN_IF_ERROR(CheckKnown(loaded->known));
   from.generation = request.generation;
   from.tables.clear();
   for (const auto& [key, table] : loaded->tables) {
@@ -296,9 +300,12 @@ Status Checkpoints::SwapIn(const CheckpointRequest& request, Loaded* loaded) {
   return Status();
 }
 
-Status Checkpoints::CheckShard(const CheckpointRequest& request) const {
-  return subject_.store->CheckShard(Concat("checkpoint ", request.save_id),
-                                    request.shard_index, request.shard_count);
+// Fails if the shard owns other slots than those whose rows were read.
+Status Checkpoints::CheckSlots(const ShardHeader& read) const {
+  if (subject_.own().slots == read.slots) return Status();
+  return Status(Code::kMoved,
+                Concat("slots moved to or from this shard while checkpoint ",
+                       read.save_id, " was read: restore it again"));
 }
 
 // Fails if a table was replaced after the restore had read its settings: the
@@ -324,6 +331,17 @@ Status Checkpoints::TakeAway(const std::function<Status(bool* taken)>& take) {
   const Status status = take(&taken);
   if (taken) chain_.Break();
   return status;
+}
+
+Status Checkpoints::UnlessRestoring(const std::function<Status()>& work) {
+  std::lock_guard<std::mutex> lock(starting_);
+  const CheckpointProgress progress = job_.Progress();
+  const bool has_failed = progress.state == CheckpointProgress::State::kEnded &&
+                          !progress.outcome.ok();
+  if (job_.action() != CheckpointAction::kRestore || has_failed) return work();
+  return Status(Code::kFailedPrecondition,
+                "a restore of a checkpoint is in progress: wait until it has "
+                "ended, or restore again if it was interrupted");
 }
 
 // Logs the checkpoint from which recovery loads the rows. A restore calls this

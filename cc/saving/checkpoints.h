@@ -1,6 +1,8 @@
 // Checkpoints: carries out CheckpointRequests, which save and restore the
 // tables of a store.
 //
+// A restore fails with kMoved if slots move to or from the shard meanwhile.
+//
 // Thread-safe. The actions kSave, kCommit and kSwap may briefly close the gate,
 // which blocks all other use of the store. kForget blocks until the background
 // work has ended.
@@ -15,19 +17,20 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/client_window.h"
 #include "cc/base/event_log.h"
 #include "cc/base/status.h"
-#include "cc/checkpoint/client_window.h"
 #include "cc/files/file_system.h"
 #include "cc/journal/journal.h"
 #include "cc/saving/background_job.h"
 #include "cc/saving/frozen_store.h"
 #include "cc/saving/gate.h"
+#include "cc/saving/own_shard.h"
 #include "cc/saving/save_chain.h"
 #include "cc/service/checkpoint_request.h"
 #include "cc/store/store.h"
 #include "cc/writing/journal_records.h"
-#include "cc/writing/update_window.h"
+#include "cc/writing/slot_windows.h"
 
 namespace persia {
 
@@ -54,7 +57,7 @@ class Checkpoints {
   // A thread must be inside the gate whenever it uses the tables or the window.
   struct Subject {
     Store* store;
-    UpdateWindow* window;
+    SlotWindows* window;
     Gate* gate;
     std::function<uint64_t()> requests;  // Number of requests so far.
     std::atomic<uint64_t>* generation;
@@ -63,6 +66,7 @@ class Checkpoints {
     // instead of every change of rows.
     bool logs_saves;
     EventLog* events;  // May be null.
+    AskOwnShard own;
     // Called with the gate closed, before tables are replaced.
     std::function<void()> before_swap;
   };
@@ -80,6 +84,11 @@ class Checkpoints {
   // contain all rows, because the changes since the last save are no longer
   // known. Must not be called inside the gate.
   Status TakeAway(const std::function<Status(bool* taken)>& take);
+
+  // Calls `work`, during which no save or restore can be started, committed or
+  // swapped in. kFailedPrecondition if a restore has begun to read its files
+  // and was not swapped in yet.
+  Status UnlessRestoring(const std::function<Status()>& work);
 
   // What has become of the saves and restores so far, for operators.
   struct Counts {
@@ -101,6 +110,8 @@ class Checkpoints {
   // Id of the save since which all changes are known, so that the next save may
   // be an increment of it; 0 if there is no such save.
   uint64_t known_base() const { return chain_.known_base(); }
+  // Call it when the shard has got slots or given some away.
+  void NoteMove() { chain_.NoteMove(); }
 
  private:
   // The tables and client windows that a restore has read from its files.
@@ -114,7 +125,8 @@ class Checkpoints {
   };
 
   void Forget(uint64_t save_id);
-  CheckpointProgress Progress(const CheckpointRequest& request) const;
+  CheckpointProgress Progress() const;
+  ShardHeader HeaderOf(const CheckpointRequest& request) const;
   // Runs `work` in the background, and logs when it starts and how it ends.
   // `what` describes the work in the log, for example "reading checkpoint 5".
   Status Begin(const BackgroundJob::Name& name, const CheckpointProgress& about,
@@ -125,9 +137,7 @@ class Checkpoints {
   Status Restore(const CheckpointRequest& request);
   Status Swap(const CheckpointRequest& request);
   Status SwapIn(const CheckpointRequest& request, Loaded* loaded);
-  // kFailedPrecondition if the store's tables belong to another shard than the
-  // request names: see Store::CheckShard.
-  Status CheckShard(const CheckpointRequest& request) const;
+  Status CheckSlots(const ShardHeader& read) const;
   Status CheckKnown(const Store::Tables& known) const;
   Status LogSave(const CheckpointRequest& request);
   Status LogRestore(const RestoreRecord& from);

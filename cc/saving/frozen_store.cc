@@ -1,5 +1,8 @@
 #include "cc/saving/frozen_store.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <utility>
 
 namespace persia {
@@ -26,6 +29,50 @@ class PacedRows : public FrozenRows {
   Pace& pace_;
 };
 
+// The rows and erased ids of some slots. A table may have those of others too,
+// while slots move from shard to shard.
+class RowsOfSlots : public FrozenRows {
+ public:
+  RowsOfSlots(std::unique_ptr<FrozenRows> rows, const SlotSet& slots,
+              size_t row_bytes)
+      : rows_(std::move(rows)), slots_(slots), row_bytes_(row_bytes) {}
+
+  Result<bool> Read(size_t count, RawRows* rows) override {
+    size_t kept = rows->ids.size();
+    const auto more = rows_->Read(count, rows);
+    if (!more.ok()) return more;
+    std::byte* const bytes = rows->bytes.data();
+    for (size_t i = kept; i < rows->ids.size(); ++i) {
+      if (!slots_[SlotOf(rows->ids[i])]) continue;
+      if (kept < i) {
+        rows->ids[kept] = rows->ids[i];
+        std::memcpy(bytes + kept * row_bytes_, bytes + i * row_bytes_,
+                    row_bytes_);
+      }
+      ++kept;
+    }
+    rows->ids.resize(kept);
+    rows->bytes.resize(kept * row_bytes_);
+    return more;
+  }
+
+  bool ReadErased(std::vector<int64_t>* ids) override {
+    const auto before = static_cast<ptrdiff_t>(ids->size());
+    const bool more = rows_->ReadErased(ids);
+    ids->erase(std::remove_if(ids->begin() + before, ids->end(),
+                              [&](int64_t id) { return !slots_[SlotOf(id)]; }),
+               ids->end());
+    return more;
+  }
+
+  uint64_t about() const override { return rows_->about(); }
+
+ private:
+  const std::unique_ptr<FrozenRows> rows_;
+  const SlotSet slots_;
+  const size_t row_bytes_;
+};
+
 Status Add(const Table& table, SaveScope scope,
            Result<std::unique_ptr<FrozenRows>> rows, FrozenStore* frozen) {
   if (!rows.ok()) return rows.status();
@@ -40,7 +87,7 @@ Status Add(const Table& table, SaveScope scope,
 
 }  // namespace
 
-Status Freeze(const Store& store, const UpdateWindow& window,
+Status Freeze(const Store& store, const SlotWindows& window,
               FrozenStore* frozen) {
   for (Table* const table : store.All()) {
     PERSIA_RETURN_IF_ERROR(
@@ -50,14 +97,18 @@ Status Freeze(const Store& store, const UpdateWindow& window,
   return Status();
 }
 
-Status FreezeToSave(const Store& store, const UpdateWindow& window,
-                    bool is_whole, FrozenStore* frozen) {
+Status FreezeToSave(const Store& store, const SlotWindows& window,
+                    const SlotSet& slots, bool is_whole, FrozenStore* frozen) {
   for (Table* const table : store.All()) {
     const SaveScope scope = is_whole || !table->was_saved()
                                 ? SaveScope::kWhole
                                 : SaveScope::kChanges;
-    PERSIA_RETURN_IF_ERROR(
-        Add(*table, scope, table->FreezeToSave(scope), frozen));
+    auto rows = table->FreezeToSave(scope);
+    if (rows.ok() && !slots.all()) {
+      rows = {std::make_unique<RowsOfSlots>(std::move(*rows), slots,
+                                            table->layout().row_bytes)};
+    }
+    PERSIA_RETURN_IF_ERROR(Add(*table, scope, std::move(rows), frozen));
   }
   frozen->clients = window.Export();
   return Status();

@@ -13,12 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/client_window.h"
+#include "cc/base/slot_set.h"
 #include "cc/base/status.h"
-#include "cc/checkpoint/client_window.h"
 #include "cc/checkpoint/shard_file.h"
 #include "cc/saving/pace.h"
 #include "cc/store/store.h"
-#include "cc/writing/update_window.h"
+#include "cc/writing/slot_windows.h"
 
 namespace persia {
 
@@ -43,14 +44,15 @@ struct FrozenStore {
 
 // Freezes all rows of all tables. No other thread may use the tables or the
 // window during the call.
-Status Freeze(const Store& store, const UpdateWindow& window,
+Status Freeze(const Store& store, const SlotWindows& window,
               FrozenStore* frozen);
 
-// Like Freeze, but begins a save: see Table::FreezeToSave. Freezes all rows if
-// `is_whole`. Otherwise freezes only the rows that changed since the last
-// committed save, and all rows of the tables that are in no committed save.
-Status FreezeToSave(const Store& store, const UpdateWindow& window,
-                    bool is_whole, FrozenStore* frozen);
+// Like Freeze, but begins a save: see Table::FreezeToSave. Freezes all rows of
+// `slots` if `is_whole`. Otherwise freezes only those that changed since the
+// last committed save, and all rows of the tables that are in no committed
+// save.
+Status FreezeToSave(const Store& store, const SlotWindows& window,
+                    const SlotSet& slots, bool is_whole, FrozenStore* frozen);
 
 }  // namespace persia
 

@@ -5,16 +5,19 @@
 
 namespace persia {
 
-uint64_t SaveChain::Base(const ShardHeader& shard) const {
+uint64_t SaveChain::Base(const SlotSet& slots) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  const bool is_same = base_.shard_index == shard.shard_index &&
-                       base_.shard_count == shard.shard_count;
-  return is_same ? KnownBase() : 0;
+  return base_.slots == slots ? KnownBase() : 0;
 }
 
 uint64_t SaveChain::known_base() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return KnownBase();
+  return base_moved_ ? 0 : KnownBase();
+}
+
+void SaveChain::NoteMove() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  begun_moved_ = base_moved_ = true;
 }
 
 uint64_t SaveChain::KnownBase() const {
@@ -27,16 +30,17 @@ uint64_t SaveChain::KnownBase() const {
 void SaveChain::Begin(const ShardHeader& header, Tables tables) {
   std::lock_guard<std::mutex> lock(mutex_);
   begun_ = header;
+  begun_moved_ = false;
   tables_ = std::move(tables);
 }
 
 Status SaveChain::Commit(const CommittedSave& save) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const uint64_t save_id = save.shard.save_id;
-  if (committed_.shard.save_id == save_id) return Status();
-  PERSIA_RETURN_IF_ERROR(CheckIsBegun(save_id));
+  if (committed_.save_id == save.save_id) return Status();
+  PERSIA_RETURN_IF_ERROR(CheckIsBegun(save.save_id));
   for (const auto& table : tables_) table->CommitSave();
   base_ = begun_;
+  base_moved_ = begun_moved_;
   base_tables_ = std::move(tables_);
   begun_ = ShardHeader();
   committed_ = save;

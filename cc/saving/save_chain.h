@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/slot_set.h"
 #include "cc/base/status.h"
 #include "cc/checkpoint/shard_file.h"
 #include "cc/store/table.h"
@@ -21,7 +22,7 @@ namespace persia {
 
 // The save that was committed last.
 struct CommittedSave {
-  ShardHeader shard;  // Its save_id is 0 if no save was committed.
+  uint64_t save_id = 0;  // 0 if no save was committed.
   std::string folder;
   // The paths of the files that restore the save, its parents' files first.
   std::vector<std::string> files;
@@ -29,12 +30,16 @@ struct CommittedSave {
 
 class SaveChain {
  public:
-  // Id of the save that an increment by `shard` may have as parent. 0 if there
-  // is no such save, or if it was made with another shard index or count.
-  uint64_t Base(const ShardHeader& shard) const;
+  // Id of the save that an increment of the rows of `slots` may have as parent.
+  // 0 if there is no such save, or if it has the rows of other slots.
+  uint64_t Base(const SlotSet& slots) const;
 
-  // Like Base, but for a save that was made with any shard index and count.
+  // Like Base, but for a save since whose beginning no slots have moved.
   uint64_t known_base() const;
+
+  // Call it when the shard has got slots or given some away: a save that was
+  // begun before is then no base, unless its slots are the same again.
+  void NoteMove();
 
   using Tables = std::vector<std::shared_ptr<Table>>;
 
@@ -67,6 +72,9 @@ class SaveChain {
   ShardHeader base_;  // Of the save that was committed.
   Tables base_tables_;
   CommittedSave committed_;
+  // Whether slots have moved since each save was begun.
+  bool begun_moved_ = false;
+  bool base_moved_ = false;
 };
 
 }  // namespace persia

@@ -10,6 +10,19 @@
 // change; `begins` of the reply is then not kNothing. A request with max_rows 0
 // ends the follower: the shard frees its records for the follower, and returns
 // nothing.
+//
+// Slots move between shards meanwhile (cc/topology). A shard tells a follower
+// only rows of slots that it owns, unless the follower takes over whole rows.
+// It tells all rows of a slot anew when it gets the slot, since nobody tells
+// the follower which of these rows changed or were removed just before. So a
+// follower of several shards must do this:
+// - It ignores what a reply says of a slot whose epoch is lower than the one in
+//   another shard's reply that it has applied: the reply was made before the
+//   slot moved.
+// - It collects the slots in `fresh` of all replies since the last one that was
+//   `complete`. Once a reply is complete, it drops the rows of these slots that
+//   none of these replies contained. What was told of a slot before the slot's
+//   epoch changed does not count.
 
 #ifndef PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
 #define PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
@@ -18,6 +31,8 @@
 #include <vector>
 
 #include "cc/base/clock.h"
+#include "cc/base/owned_slots.h"
+#include "cc/base/slot_set.h"
 #include "cc/store/table.h"
 #include "cc/store/table_config.h"
 
@@ -45,9 +60,8 @@ enum class Begins : uint32_t {
   // The rows that changed since the checkpoint FollowPosition::base_save. If
   // base_save is kNow, no rows: only later changes are reported.
   kSinceSave = 1,
-  // All rows, in this delta and the next ones. Once one of these deltas is
-  // `complete`, the follower must drop the rows of this shard that it had
-  // before and that none of these deltas contained.
+  // All rows, in this delta and the next ones. All slots of the shard are
+  // `fresh`.
   kWhole = 2,
 };
 inline constexpr Begins kLastBegins = Begins::kWhole;
@@ -70,6 +84,10 @@ struct TableChanges {
   TableConfig config;
   RowDelta rows;
   TableFate fate = TableFate::kStays;
+  // The members below are set only if the follower asks for whole rows.
+  uint32_t row_bytes = 0;  // Of each row.
+  uint32_t time = 0;       // See Table::time.
+  TableIdentity identity{};
 };
 
 struct ChangesRequest {
@@ -77,6 +95,10 @@ struct ChangesRequest {
 
   Deadline deadline;
   uint32_t shard = 0;
+  // The id of the shard (see cc/topology/member.h), or 0. If a client of
+  // several shards knows a shard of this id, it asks that one, whatever `shard`
+  // is. Another shard that is asked returns kNotFound.
+  uint64_t member = 0;
   // Input: the follower's position. Output: its position once it has applied
   // this reply.
   FollowPosition position;
@@ -85,6 +107,11 @@ struct ChangesRequest {
   uint64_t max_rows = 0;
   // Limit of the reply's size; a server lowers it to its own limit.
   uint64_t max_bytes = kMostBytes;
+  // Whether the follower takes over the rows, and so needs whole rows rather
+  // than weights: see RawRows.
+  bool whole_rows = false;
+  // The slots whose rows the follower needs; none for all.
+  SlotSet slots;
 
   // The members below are outputs.
   Begins begins = Begins::kNothing;
@@ -92,6 +119,9 @@ struct ChangesRequest {
   // request.
   bool complete = false;
   std::vector<TableChanges> tables;  // Tables that changed or are new.
+  OwnedSlots held;  // The slots that the shard owns, as of this reply.
+  // The slots of which the shard had not told all rows before this reply.
+  SlotSet fresh;
 };
 
 }  // namespace persia

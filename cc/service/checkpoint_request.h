@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cc/base/clock.h"
+#include "cc/base/slot_set.h"
 #include "cc/base/status.h"
 
 namespace persia {
@@ -59,6 +60,7 @@ struct CheckpointProgress {
   State state = State::kIdle;
   Status outcome;     // Set once `state` is kEnded.
   std::string file;   // Name of this shard's file in the folder of a save.
+  SlotSet slots;      // Those of a save's rows. kIdle: those that it owns.
   uint64_t rows = 0;  // Rows written or read so far.
   uint64_t total_rows = 0;  // For a save: estimate of the rows to write.
   uint64_t bytes = 0;
@@ -73,10 +75,6 @@ struct CheckpointProgress {
 struct CheckpointRequest {
   Deadline deadline;
   CheckpointAction action = CheckpointAction::kProgress;
-  // The shard that receives this request, set by the client that sends the
-  // request to all shards.
-  uint32_t shard_index = 0;
-  uint32_t shard_count = 1;
   // Not 0: distinguishes one checkpoint's files from another's.
   uint64_t save_id = 0;
   uint64_t parent_id = 0;          // For kSave; 0: all rows are saved.

@@ -36,6 +36,8 @@
 #include "cc/service/changes_request.h"
 #include "cc/service/checkpoint_request.h"
 #include "cc/service/files_request.h"
+#include "cc/service/hand_over_request.h"
+#include "cc/service/move_request.h"
 #include "cc/service/service_stats.h"
 #include "cc/service/topology_request.h"
 #include "cc/store/table.h"
@@ -214,6 +216,9 @@ struct ExportCursor {
   uint32_t shard = 0;  // Shards are exported one after the other.
   // The cursor of Table::Export within that shard.
   uint64_t position = Table::kBegin;
+  // Stands for the owners of all slots when the export began; 0 at the
+  // beginning.
+  uint64_t owners = 0;
 
   // Whether the export is complete.
   bool at_end() const { return position == Table::kEnd; }
@@ -232,6 +237,8 @@ struct ExportRequest {
   // slightly more rows. It may also hold fewer, even if it is not the last
   // page.
   uint64_t max_rows = 0;
+  // As in LookupRequest; 0 to export whatever the shard owns.
+  uint64_t route = 0;
 
   uint32_t dim = 0;         // Output: weights per row.
   uint32_t state_size = 0;  // Output: optimizer state per row, in floats.
@@ -289,7 +296,8 @@ using AnyRequest =
     std::variant<CreateTableRequest*, LookupRequest*, UpdateRequest*,
                  StatsRequest*, ExportRequest*, AssignRequest*, RemoveRequest*,
                  CheckpointRequest*, ChangesRequest*, DropTableRequest*,
-                 FilesRequest*, TopologyRequest*>;
+                 FilesRequest*, TopologyRequest*, HandOverRequest*,
+                 MoveRequest*>;
 
 class EmbeddingService {
  public:
@@ -321,7 +329,8 @@ class EmbeddingService {
   }
 
   // Returns one page of a table's rows. A row that exists during the whole
-  // export is on one of the pages.
+  // export is on one of the pages. kFailedPrecondition if slots have moved to
+  // other shards since the export began: it must begin again.
   virtual void Export(ExportRequest* request, DoneCallback done) {
     OtherCall(request, std::move(done));
   }
@@ -366,6 +375,16 @@ class EmbeddingService {
     OtherCall(request, std::move(done));
   }
 
+  // Hands slots over to another shard: see hand_over_request.h.
+  virtual void HandOver(HandOverRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
+
+  // Takes slots over from another shard: see move_request.h.
+  virtual void Move(MoveRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
+
   // Uses `address` ("host:port") for shard number `shard` from now on, because
   // that shard has moved there. Requests that the shard has not answered are
   // sent again, to the new address, until their deadlines. kFailedPrecondition
@@ -401,7 +420,8 @@ inline void EmbeddingService::Call(const AnyRequest& request,
       &Service::CreateTable, &Service::Lookup,     &Service::Update,
       &Service::Stats,       &Service::Export,     &Service::Assign,
       &Service::Remove,      &Service::Checkpoint, &Service::Changes,
-      &Service::DropTable,   &Service::Files,      &Service::ExchangeTopology};
+      &Service::DropTable,   &Service::Files,      &Service::ExchangeTopology,
+      &Service::HandOver,    &Service::Move};
   std::visit(
       [&](auto* typed) {
         using Method = void (Service::*)(decltype(typed), DoneCallback);

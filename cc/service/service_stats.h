@@ -40,7 +40,9 @@ namespace persia {
   COUNTER(last_save_unix)        /* When a save was completed; 0: never. */ \
   COUNTER(checkpoint_running)    /* 1 if a save or restore runs. */         \
   COUNTER(checkpoint_rows)       /* Written or read by it so far. */        \
-  COUNTER(checkpoint_total_rows) /* That a save will write. */
+  COUNTER(checkpoint_total_rows) /* That a save will write. */              \
+  COUNTER(member)                /* A shard's id: see topology/member.h. */ \
+  COUNTER(slots)                 /* How many slots a shard owns. */
 
 // The requests of one type that a server answered.
 struct RequestStats {

@@ -43,21 +43,12 @@ std::string Trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-Result<std::vector<std::string>> AddressesOf(const RemoteOptions& options) {
-  const std::string variable = AddressesVariable(options.cluster);
-  const std::string set = Trimmed(Variable(variable));
+std::vector<std::string> AddressesOf(const RemoteOptions& options) {
+  const std::string set = Trimmed(Variable(AddressesVariable(options.cluster)));
   if (set.empty()) return options.addresses;
   std::vector<std::string> addresses = SplitAtCommas(set);
   for (std::string& address : addresses) address = Trimmed(address);
-  const auto count = static_cast<int>(addresses.size());
-  if (options.placed_over == 0 || options.placed_over == count) {
-    return addresses;
-  }
-  return InvalidArgument(
-      "$", variable, " must name ", options.placed_over,
-      " shards, in the same order as when the model was exported: number and "
-      "order decide which shard has a row. Received: ",
-      set);
+  return addresses;
 }
 
 }  // namespace
@@ -85,8 +76,7 @@ Status CheckRemoteOptions(const RemoteOptions& options) {
 
 std::string KeyOf(const RemoteOptions& options) {
   std::string key = Concat(
-      options.cluster, " placed_over=", options.placed_over,
-      " timeout=", NumberText(options.timeout_seconds),
+      options.cluster, " timeout=", NumberText(options.timeout_seconds),
       " zeros=", options.zeros_for_outages, " hot_rows=", options.hot_rows,
       " hot_seconds=", NumberText(options.hot_seconds),
       " dtype=", static_cast<uint32_t>(options.wire_dtype));
@@ -96,9 +86,7 @@ std::string KeyOf(const RemoteOptions& options) {
 
 Result<RemoteAccess> AccessOf(const RemoteOptions& options) {
   RemoteAccess access;
-  auto addresses = AddressesOf(options);
-  if (!addresses.ok()) return addresses.status();
-  access.addresses = std::move(*addresses);
+  access.addresses = AddressesOf(options);
   auto token = ReadTokenFile(Variable("PERSIA_AUTH_TOKEN_FILE"));
   if (!token.ok()) return token.status();
   access.auth_token = std::move(*token);

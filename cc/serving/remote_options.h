@@ -19,11 +19,6 @@ struct RemoteOptions {
   std::string cluster;
   // The cluster's addresses when the model was exported.
   std::vector<std::string> addresses;
-  // If the addresses are those of shards: their number, over which the rows are
-  // distributed. It cannot change without moving rows, so the environment must
-  // list as many addresses. If the addresses are those of embedding workers: 0;
-  // the environment may then list any number of addresses.
-  int placed_over = 0;
   double timeout_seconds = 0;  // For each request.
   bool zeros_for_outages = false;
   uint64_t hot_rows = 0;  // The most rows copied per table; 0: none.
@@ -50,8 +45,7 @@ struct RemoteAccess {
 };
 
 // Reads the environment variables and the files that they name, and blocks
-// while it reads. Returns kInvalidArgument if a file cannot be read, or if the
-// variable for the addresses lists a number of shards other than placed_over.
+// while it reads. Returns kInvalidArgument if a file cannot be read.
 Result<RemoteAccess> AccessOf(const RemoteOptions& options);
 
 }  // namespace persia

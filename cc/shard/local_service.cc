@@ -1,7 +1,7 @@
 #include "cc/shard/local_service.h"
 
+#include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -15,17 +15,22 @@
 #include "cc/saving/file_thread.h"
 #include "cc/saving/gate.h"
 #include "cc/shard/lost_updates.h"
+#include "cc/shard/membership.h"
 #include "cc/shard/ownership.h"
+#include "cc/shard/prepared_slots.h"
 #include "cc/shard/request_checks.h"
+#include "cc/shard/rows_of_slots.h"
 #include "cc/shard/shard_stats.h"
+#include "cc/shard/slot_moves.h"
 #include "cc/shard/table_changer.h"
 #include "cc/shard/table_maker.h"
 #include "cc/shard/trainers.h"
+#include "cc/shard/update_once.h"
 #include "cc/store/store.h"
 #include "cc/writing/direct_writer.h"
 #include "cc/writing/journaled_writer.h"
+#include "cc/writing/slot_windows.h"
 #include "cc/writing/table_calls.h"
-#include "cc/writing/update_window.h"
 
 namespace persia {
 namespace {
@@ -33,8 +38,6 @@ namespace {
 constexpr EventKind kNoRoom{"requests refused for lack of resources",
                             EventLevel::kWarning, 1};
 constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
-constexpr EventKind kLostUpdates{"clients with lost updates",
-                                 EventLevel::kWarning, 60};
 
 LocalServiceOptions WithFiles(LocalServiceOptions options, FileSystem* files) {
   if (options.checkpoints.files == nullptr) options.checkpoints.files = files;
@@ -48,13 +51,14 @@ class LocalService : public EmbeddingService {
   LocalService(const LocalServiceOptions& options, uint64_t member)
       : checkpoint_files_(FilesWithin(options.checkpoints.root)),
         options_(WithFiles(options, checkpoint_files_.get())),
-        window_(options.events),
+        windows_(options.events),
         ownership_(member) {}
 
   // Recovers the store and creates the parts of the service. Must be called
   // before any request.
   Status Start() {
     PERSIA_RETURN_IF_ERROR(OpenJournal());
+    if (membership_ == nullptr) MakeMembership();
     // The limits apply only after the recovery, which loads all rows even if
     // they exceed the limits.
     store_.SetLimits(options_.limits);
@@ -62,29 +66,42 @@ class LocalService : public EmbeddingService {
       return lookups_.load(std::memory_order_relaxed) +
              updates_.load(std::memory_order_relaxed);
     };
+    const auto own = [this] {
+      return OwnShard{ownership_.member(), ownership_.Name(),
+                      ownership_.slots(), membership_->arriving().any()};
+    };
     const bool logs =
         journal_ != nullptr && options_.recovery.level == RecoveryLevel::kLog;
     if (logs) {
       writer_ = std::make_unique<JournaledWriter>(journal_.get());
       keeper_ = std::make_unique<BaseKeeper>(BaseKeeper::Subject{
-          &store_, &window_, &gate_, requests, &generation_, journal_.get(),
-          options_.events,
-          [this] { return LogTopology(ownership_.topology()); }});
+          &store_, &windows_, &gate_, requests, &generation_, journal_.get(),
+          options_.events, own, [this] { return membership_->LogAll(); }});
     } else {
       writer_ = std::make_unique<DirectWriter>();
     }
     if (keeper_ != nullptr) keeper_->Look();
     maker_ = std::make_unique<TableMaker>(TableMaker::Subject{
-        &store_, &generation_, journal_.get(), options_.events});
+        &store_, &generation_, journal_.get(), options_.events, &ownership_});
     checkpoints_ = std::make_unique<Checkpoints>(
         options_.checkpoints,
-        Checkpoints::Subject{&store_, &window_, &gate_, requests, &generation_,
+        Checkpoints::Subject{&store_, &windows_, &gate_, requests, &generation_,
                              journal_.get(), journal_ != nullptr && !logs,
-                             options_.events,
+                             options_.events, own,
                              [this] { followers_.ForgetAll(); }});
     changer_ = std::make_unique<TableChanger>(TableChanger::Subject{
         &store_, maker_.get(), writer_.get(), checkpoints_.get(), &followers_,
         journal_.get(), options_.events});
+    update_once_ = std::make_unique<UpdateOnce>(
+        UpdateOnce::Subject{&windows_, &ownership_, writer_.get(),
+                            &lost_updates_, journal_.get(), options_.events});
+    moves_ = std::make_unique<SlotMoves>(SlotMoves::Subject{
+        slots(), membership_.get(), &gate_, &generation_, maker_.get(),
+        writer_.get(), &file_thread_, options_.connect,
+        [this] {
+          if (keeper_ != nullptr) keeper_->Look();
+        },
+        options_.events});
     return Status();
   }
 
@@ -115,18 +132,18 @@ class LocalService : public EmbeddingService {
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
     lookups_.fetch_add(1, std::memory_order_relaxed);
-    const auto work = [&](uint64_t* log_end) {
+    const auto work = [=](uint64_t* log_end) {
       return DoLookup(request, log_end);
     };
     if (request->read_only) return AnswerRead(std::move(done), work);
-    AnswerLogged(std::move(done), work);
+    AnswerRows(request, std::move(done), work);
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
     updates_.fetch_add(1, std::memory_order_relaxed);
     trainers_.OnUpdate(request->trainer);
-    AnswerLogged(std::move(done),
-                 [&](uint64_t* log_end) { return DoUpdate(request, log_end); });
+    AnswerRows(request, std::move(done),
+               [=](uint64_t* log_end) { return DoUpdate(request, log_end); });
   }
 
   void Stats(StatsRequest* request, DoneCallback done) override {
@@ -146,14 +163,13 @@ class LocalService : public EmbeddingService {
   }
 
   void Assign(AssignRequest* request, DoneCallback done) override {
-    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
-      return DoAssign(*request, log_end);
-    });
+    AnswerRows(request, std::move(done),
+               [=](uint64_t* log_end) { return DoAssign(*request, log_end); });
   }
 
   void Remove(RemoveRequest* request, DoneCallback done) override {
-    AnswerLogged(std::move(done),
-                 [&](uint64_t* log_end) { return DoRemove(request, log_end); });
+    AnswerRows(request, std::move(done),
+               [=](uint64_t* log_end) { return DoRemove(request, log_end); });
   }
 
   void Checkpoint(CheckpointRequest* request, DoneCallback done) override {
@@ -174,9 +190,18 @@ class LocalService : public EmbeddingService {
   }
 
   void ExchangeTopology(TopologyRequest* request, DoneCallback done) override {
-    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
-      return DoExchangeTopology(request, log_end);
-    });
+    uint64_t log_end = 0;
+    const Status status =
+        CatchBadAlloc([&] { return membership_->Exchange(request, &log_end); });
+    Answer(status, log_end, std::move(done));
+  }
+
+  void HandOver(HandOverRequest* request, DoneCallback done) override {
+    moves_->HandOver(request, std::move(done));
+  }
+
+  void Move(MoveRequest* request, DoneCallback done) override {
+    moves_->Move(request, std::move(done));
   }
 
   SharedTopology CurrentTopology() const override {
@@ -201,7 +226,7 @@ class LocalService : public EmbeddingService {
   Status OpenJournal() {
     if (options_.recovery.journal.folder.empty()) return Status();
     Recovery recovery(options_.recovery.level, options_.checkpoints,
-                      {&store_, &window_, &generation_, &ownership_});
+                      {&generation_, slots()});
     auto journal = Journal::Open(options_.recovery.journal, &recovery);
     if (!journal.ok()) return journal.status();
     PERSIA_RETURN_IF_ERROR(recovery.Finish());
@@ -214,23 +239,22 @@ class LocalService : public EmbeddingService {
     PERSIA_RETURN_IF_ERROR(
         Append(RecordBody::Opened(options_.recovery.level), journal_.get())
             .status());
-    return recovery.found_topology() ? Status()
-                                     : LogTopology(ownership_.topology());
+    MakeMembership();
+    return recovery.found_topology() ? Status() : membership_->LogAll();
   }
 
-  // Logs which shard this is, and the topology of its cluster, which may be
-  // null. `log_end` may be null too.
-  Status LogTopology(const SharedTopology& topology,
-                     uint64_t* log_end = nullptr) {
-    if (journal_ == nullptr) return Status();
-    const auto position =
-        Append(RecordBody::Topology(ownership_.member(),
-                                    topology == nullptr ? std::vector<uint8_t>()
-                                                        : topology->Encode()),
-               journal_.get());
-    if (!position.ok()) return position.status();
-    if (log_end != nullptr) *log_end = *position + 1;
-    return Status();
+  ShardSlots slots() { return {&ownership_, &prepared_, &windows_, &store_}; }
+
+  void MakeMembership() {
+    membership_ = std::make_unique<Membership>(
+        Membership::Subject{slots(), &gate_, &generation_, journal_.get(),
+                            [this](const std::function<Status()>& work) {
+                              return checkpoints_->UnlessRestoring(work);
+                            },
+                            [this] {
+                              if (checkpoints_ != nullptr)
+                                checkpoints_->NoteMove();
+                            }});
   }
 
   void AddBaseOutcome(CheckpointProgress* progress) const {
@@ -243,7 +267,7 @@ class LocalService : public EmbeddingService {
     for (const TableStats& table : store_.Stats()) rows += table.rows;
     std::string source = "its log";
     if (options_.recovery.level == RecoveryLevel::kCheckpoint) {
-      lost_updates_.Start(window_.Export());
+      lost_updates_.Start(windows_.Export());
       source = recovery.checkpoint().has_value()
                    ? "checkpoint " + recovery.checkpoint()->folder
                    : "no checkpoint, since there is none yet";
@@ -258,9 +282,32 @@ class LocalService : public EmbeddingService {
   template <typename Work>
   void AnswerLogged(DoneCallback done, const Work& work) {
     uint64_t log_end = 0;
-    Status status = Inside([&] { return work(&log_end); });
+    const Status status = Inside([&] { return work(&log_end); });
+    Answer(status, log_end, std::move(done));
+  }
+
+  // As AnswerLogged, for a request for rows, which waits while slots of its ids
+  // are held. `work` must not refer to the caller's variables.
+  template <typename Request, typename Work>
+  void AnswerRows(const Request* request, DoneCallback done, const Work& work) {
+    uint64_t log_end = 0;
+    bool is_parked = false;
+    const Status status = Inside([&] {
+      HeldSlots* const held_slots = moves_->held();
+      if (held_slots->any()) {
+        is_parked = held_slots->Park(
+            [&](const SlotSet& held) { return Touches(*request, held); },
+            [=] { AnswerRows(request, done, work); });
+      }
+      return is_parked ? Status() : work(&log_end);
+    });
+    if (!is_parked) Answer(status, log_end, std::move(done));
+  }
+
+  void Answer(const Status& status, uint64_t log_end, DoneCallback done) {
     if (keeper_ != nullptr) keeper_->Look();
-    if (!status.ok() || log_end == 0) return done(std::move(status));
+    moves_->JoinWhenDue();
+    if (!status.ok() || log_end == 0) return done(status);
     journal_->WhenDurable(log_end, std::move(done));
   }
 
@@ -300,7 +347,7 @@ class LocalService : public EmbeddingService {
       PERSIA_RETURN_IF_ERROR(
           FindTable(store_, lookup.ids, "rows", lookup.rows.size(), &tables));
     }
-    PERSIA_RETURN_IF_ERROR(CheckOwned(*request));
+    PERSIA_RETURN_IF_ERROR(CheckOwned(ownership_, *request));
     request->generation = generation_.load();
     return request->read_only ? writer_->Read(tables, request, log_end)
                               : writer_->Lookup(tables, request, log_end);
@@ -311,79 +358,22 @@ class LocalService : public EmbeddingService {
     std::vector<Table*> tables;
     PERSIA_RETURN_IF_ERROR(
         CheckUpdate(store_, generation_.load(), *request, &tables));
-    if (request->client == 0) {
-      PERSIA_RETURN_IF_ERROR(CheckOwned(*request));
-      return writer_->Update(tables, request, log_end);
-    }
-    const auto verdict = window_.Begin(request->client, request->sequence);
-    PERSIA_RETURN_IF_ERROR(CheckVerdict(verdict, request->sequence));
-    if (verdict == UpdateWindow::Verdict::kApply) {
-      if (!ownership_.Knows(request->route)) {
-        window_.Finish(request->client, request->sequence, false);
-        return Ownership::OtherRoute();
-      }
-      NoteLost(*request);
-    }
-    if (verdict == UpdateWindow::Verdict::kApplied) {
-      repeated_updates_.fetch_add(1, std::memory_order_relaxed);
-      // The update's record may not be durable yet: the reply waits for all
-      // records so far.
-      if (journal_ != nullptr) *log_end = journal_->position();
-      return Status();
-    }
-    // If memory runs out midway, the update is applied in part. It is not
-    // applied again: clients do not retry after kResourceExhausted.
-    const Status status = CatchBadAlloc(
-        [&] { return writer_->Update(tables, request, log_end); });
-    window_.Finish(request->client, request->sequence, status.ok());
-    return status;
-  }
-
-  Status CheckOwned(uint64_t route, Span<const int64_t> ids) const {
-    return ownership_.Knows(route) ? Status() : ownership_.Check(route, ids);
-  }
-
-  // Checks a lookup or an update.
-  template <typename Request>
-  Status CheckOwned(const Request& request) const {
-    if (ownership_.Knows(request.route)) return Status();
-    for (const auto& table : request.tables) {
-      PERSIA_RETURN_IF_ERROR(ownership_.Check(request.route, table.ids.ids));
-    }
-    return Status();
-  }
-
-  Status DoExchangeTopology(TopologyRequest* request, uint64_t* log_end) {
-    std::lock_guard<std::mutex> lock(exchanging_);
-    auto after = ownership_.After(*request);
-    if (!after.ok()) return after.status();
-    if (*after != ownership_.topology()) {
-      PERSIA_RETURN_IF_ERROR(LogTopology(*after, log_end));
-      ownership_.Set(*after);
-    }
-    request->member = ownership_.member();
-    request->topology.clear();
-    if (*after != nullptr) request->topology = (*after)->Encode();
-    return Status();
-  }
-
-  void NoteLost(const UpdateRequest& request) {
-    const uint64_t lost =
-        lost_updates_.OnUpdate(request.client, request.sequence);
-    if (lost == 0) return;
-    TellEvent(options_.events, kLostUpdates, "client ", request.client,
-              ": this shard lost up to ", lost,
-              " of its updates, which came after the checkpoint");
+    // The windows tell only of slots that the shard owns: of others, an update
+    // with this number may not have been applied.
+    PERSIA_RETURN_IF_ERROR(CheckOwned(ownership_, *request));
+    return update_once_->Apply(tables, request, log_end);
   }
 
   Status DoStats(StatsRequest* request) {
     ServiceStats stats;
     stats.address = "embedded";
     stats.role = "shard";
+    stats.member = ownership_.member();
+    stats.slots = ownership_.slots().count();
     stats.generation = generation_.load();
     stats.lookups = lookups_.load(std::memory_order_relaxed);
     stats.updates = updates_.load(std::memory_order_relaxed);
-    stats.repeated_updates = repeated_updates_.load(std::memory_order_relaxed);
+    stats.repeated_updates = update_once_->repeated();
     stats.lost_updates = lost_updates_.total();
     AddMemoryStats(store_, &stats);
     if (journal_ != nullptr) AddLogStats(*journal_, &stats);
@@ -396,8 +386,18 @@ class LocalService : public EmbeddingService {
 
   Status DoExport(ExportRequest* request, uint64_t* log_end) const {
     PERSIA_RETURN_IF_ERROR(CheckCursor(*request));
+    if (request->route != 0 && !ownership_.Knows(request->route)) {
+      return Ownership::OtherRoute();
+    }
     const Result<Table*> table = store_.Find(request->table);
-    if (!table.ok()) return table.status();
+    if (!table.ok()) {
+      // A shard that has joined the cluster has no tables before it has slots.
+      if (ownership_.slots().any()) return table.status();
+      request->dim = 1;
+      request->page = RowPage();
+      request->cursor.position = Table::kEnd;
+      return Status();
+    }
     request->dim = (*table)->config().dim;
     request->state_size = static_cast<uint32_t>((*table)->state_size());
     request->page = RowPage();
@@ -405,12 +405,13 @@ class LocalService : public EmbeddingService {
     PERSIA_RETURN_IF_ERROR(CheckOrder(**table, *request));
     request->cursor.position = (*table)->Export(
         request->cursor.position, PageRows(*request), &request->page);
+    KeepSlots(ownership_.slots(), request);
     writer_->TellTime(*table, log_end);
     return Status();
   }
 
   Status DoChanges(ChangesRequest* request) {
-    PERSIA_RETURN_IF_ERROR(CheckShard(*request));
+    PERSIA_RETURN_IF_ERROR(CheckShard(*request, ownership_.member()));
     PERSIA_RETURN_IF_ERROR(followers_.Tell(request));
     for (const TableChanges& told : request->tables) {
       const Result<Table*> table = store_.Find(HashName(told.config.name));
@@ -421,11 +422,16 @@ class LocalService : public EmbeddingService {
     return Status();
   }
 
+  OwnedSlots FollowedSlots() const {
+    return options_.followed_slots == nullptr ? ownership_.WithEpochs()
+                                              : options_.followed_slots();
+  }
+
   Status DoAssign(const AssignRequest& request, uint64_t* log_end) {
     const Result<Table*> table = store_.Find(request.table);
     if (!table.ok()) return table.status();
     PERSIA_RETURN_IF_ERROR(CheckIdCount(request.ids.size()));
-    PERSIA_RETURN_IF_ERROR(CheckOwned(request.route, request.ids));
+    PERSIA_RETURN_IF_ERROR(CheckOwned(ownership_, request.route, request.ids));
     PERSIA_RETURN_IF_ERROR(CheckAssign(request, **table));
     return writer_->Assign(*table, request, log_end);
   }
@@ -434,7 +440,8 @@ class LocalService : public EmbeddingService {
     const Result<Table*> table = store_.Find(request->table);
     if (!table.ok()) return table.status();
     PERSIA_RETURN_IF_ERROR(CheckIdCount(request->ids.size()));
-    PERSIA_RETURN_IF_ERROR(CheckOwned(request->route, request->ids));
+    PERSIA_RETURN_IF_ERROR(
+        CheckOwned(ownership_, request->route, request->ids));
     return writer_->Remove(*table, request, log_end);
   }
 
@@ -442,27 +449,29 @@ class LocalService : public EmbeddingService {
   const LocalServiceOptions options_;
   Gate gate_;
   Store store_;
-  UpdateWindow window_;
+  SlotWindows windows_;
   Ownership ownership_;
-  std::mutex exchanging_;  // Held while the topology changes.
+  PreparedSlots prepared_;  // Guarded by membership_.
   LostUpdates lost_updates_;
   Trainers trainers_;
-  Followers followers_{
-      {&store_, [this] { return checkpoints_->known_base(); }}};
+  Followers followers_{{&store_, [this] { return checkpoints_->known_base(); },
+                        [this] { return FollowedSlots(); }}};
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> lookups_{0};
   std::atomic<uint64_t> updates_{0};
-  std::atomic<uint64_t> repeated_updates_{0};
   // Destroyed in reverse order: each member's destructor ends its outstanding
   // work, which uses the members above it.
-  std::unique_ptr<Journal> journal_;  // Null without a recovery log.
+  std::unique_ptr<Journal> journal_;        // Null without a recovery log.
+  std::unique_ptr<Membership> membership_;  // The thread of keeper_ uses it.
   std::unique_ptr<TableMaker> maker_;
   std::unique_ptr<RowWriter> writer_;
+  std::unique_ptr<UpdateOnce> update_once_;
   // Null unless the journal records every change (RecoveryLevel::kLog).
   std::unique_ptr<BaseKeeper> keeper_;
   std::unique_ptr<Checkpoints> checkpoints_;
   std::unique_ptr<TableChanger> changer_;
   FileThread file_thread_;
+  std::unique_ptr<SlotMoves> moves_;
 };
 
 }  // namespace

@@ -13,13 +13,16 @@
 #ifndef PERSIA_CC_SHARD_LOCAL_SERVICE_H_
 #define PERSIA_CC_SHARD_LOCAL_SERVICE_H_
 
+#include <functional>
 #include <memory>
 
 #include "cc/base/event_log.h"
+#include "cc/base/owned_slots.h"
 #include "cc/base/status.h"
 #include "cc/saving/checkpoints.h"
 #include "cc/service/embedding_service.h"
 #include "cc/shard/recovery.h"
+#include "cc/shard/slot_taker.h"
 #include "cc/store/store.h"
 
 namespace persia {
@@ -29,6 +32,11 @@ struct LocalServiceOptions {
   RecoveryOptions recovery;
   StoreLimits limits;
   EventLog* events = nullptr;  // May be null; must outlive the service.
+  // How the shard reaches other shards. If null, it takes no slots over.
+  ConnectToShard connect;
+  // Returns the slots of which followers are told; null for those that the
+  // shard owns. See Follower::Subject::slots.
+  std::function<OwnedSlots()> followed_slots = nullptr;
 };
 
 // A service with an empty store of its own.

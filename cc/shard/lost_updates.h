@@ -19,8 +19,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cc/base/client_window.h"
 #include "cc/base/keyed_hash.h"
-#include "cc/checkpoint/client_window.h"
 
 namespace persia {
 

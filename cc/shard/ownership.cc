@@ -1,17 +1,48 @@
 #include "cc/shard/ownership.h"
 
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace persia {
-
-void Ownership::Recover(uint64_t member, SharedTopology topology) {
-  member_ = member;
-  if (topology != nullptr) Set(std::move(topology));
-}
 
 SharedTopology Ownership::topology() const {
   const auto owned = this->owned();
   return owned == nullptr ? nullptr : owned->topology;
+}
+
+SlotSet Ownership::slots() const {
+  const auto owned = this->owned();
+  return owned == nullptr ? SlotSet().set() : owned->slots;
+}
+
+OwnedSlots Ownership::WithEpochs() const {
+  const auto owned = this->owned();
+  return owned == nullptr ? SlotsOfNoCluster() : owned->with_epochs;
+}
+
+std::string Ownership::Name() const {
+  const auto topology = this->topology();
+  const auto place =
+      topology == nullptr ? std::nullopt : topology->PlaceOf(member_);
+  const uint32_t number = place ? topology->members()[*place].number : 0;
+  char name[48];
+  std::snprintf(name, sizeof(name), "shard-%05" PRIu32, number);
+  if (!place) return name;
+  // Two programs that add shards at the same time may give them one number.
+  const std::vector<Member>& members = topology->members();
+  const bool is_shared =
+      std::any_of(members.begin(), members.end(), [&](const Member& member) {
+        return member.number == number && member.id != member_ &&
+               !member.has_left;
+      });
+  if (!is_shared) return name;
+  std::snprintf(name, sizeof(name), "shard-%05" PRIu32 "-%016" PRIx64, number,
+                member_);
+  return name;
 }
 
 std::shared_ptr<const Ownership::Owned> Ownership::owned() const {
@@ -19,8 +50,13 @@ std::shared_ptr<const Ownership::Owned> Ownership::owned() const {
   return owned_;
 }
 
-Result<SharedTopology> Ownership::After(const TopologyRequest& request) const {
-  const SharedTopology now = topology();
+SlotSet Ownership::owned_slots() const {
+  const auto owned = this->owned();
+  return owned == nullptr ? SlotSet() : owned->slots;
+}
+
+Result<SharedTopology> Ownership::After(const SharedTopology& now,
+                                        const TopologyRequest& request) const {
   if (request.told.empty() || (request.founds && now != nullptr)) return now;
   const auto told = Topology::Decode(request.told);
   if (!told.ok()) return told.status();
@@ -44,10 +80,13 @@ Result<SharedTopology> Ownership::After(const TopologyRequest& request) const {
 void Ownership::Set(SharedTopology topology) {
   auto owned = std::make_shared<Owned>();
   owned->slots = topology->SlotsOf(member_);
+  owned->with_epochs = topology->OwnedBy(member_);
   const uint64_t route = topology->RouteOf(member_);
   owned->topology = std::move(topology);
+  const bool owns_all = owned->slots.all();
   std::lock_guard<std::mutex> lock(mutex_);
   owned_ = std::move(owned);
+  owns_all_.store(owns_all, std::memory_order_release);
   route_.store(route, std::memory_order_release);
 }
 

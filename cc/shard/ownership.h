@@ -9,7 +9,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
+#include "cc/base/owned_slots.h"
+#include "cc/base/slot_set.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/topology_request.h"
@@ -24,17 +27,31 @@ class Ownership {
 
   // Replaces what the constructor was given by what the shard's log knows. Must
   // not run concurrently with other calls.
-  void Recover(uint64_t member, SharedTopology topology);
+  void SetMember(uint64_t member) { member_ = member; }
 
   uint64_t member() const { return member_; }
   // Null as long as the shard belongs to no cluster.
   SharedTopology topology() const;
+  // The slots that the shard owns: all, if it belongs to no cluster.
+  SlotSet slots() const;
+  // The same slots, with their epochs.
+  OwnedSlots WithEpochs() const;
+  bool OwnsAll() const { return owns_all_.load(std::memory_order_acquire); }
+  // A name for people, and for the shard's files: "shard-00003", by its number.
+  // No other shard of the cluster has it.
+  std::string Name() const;
 
-  // Returns the topology that the shard has after a request; null if that is
-  // none, as before. Returns kFailedPrecondition if the request tells of
-  // another cluster, and kDataLoss if it is malformed.
-  Result<SharedTopology> After(const TopologyRequest& request) const;
-  // Replaces the topology, by one that After has returned.
+  // The slots that the shard owns in its cluster; none if it belongs to none.
+  SlotSet owned_slots() const;
+
+  // Returns the topology that a shard with the topology `now`, which may be
+  // null, has after a request: `now` itself if the request tells nothing new.
+  // Returns kFailedPrecondition if the request tells of another cluster, and
+  // kDataLoss if it is malformed.
+  Result<SharedTopology> After(const SharedTopology& now,
+                               const TopologyRequest& request) const;
+  // Replaces the topology. If the shard's own slots change, no other thread may
+  // use the slots meanwhile.
   void Set(SharedTopology topology);
 
   // Whether the sender of a request knows exactly what the shard owns: `route`
@@ -56,12 +73,14 @@ class Ownership {
   struct Owned {
     SharedTopology topology;
     SlotSet slots;
+    OwnedSlots with_epochs;
   };
 
   std::shared_ptr<const Owned> owned() const;
 
   uint64_t member_;
   std::atomic<uint64_t> route_{0};
+  std::atomic<bool> owns_all_{true};
   mutable std::mutex mutex_;
   std::shared_ptr<const Owned> owned_;  // Guarded by mutex_; null: no cluster.
 };

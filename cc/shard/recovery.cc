@@ -22,8 +22,8 @@ const char* NameOf(RecoveryLevel level) {
 Status Recovery::OnBase(Store::Tables tables,
                         const std::vector<ClientWindow>& clients) {
   found_ = true;
-  subject_.store->Replace(&tables);
-  subject_.window->Import(clients);
+  subject_.slots.store->Replace(&tables);
+  subject_.slots.windows->Import(clients);
   StopEvictions();
   return Status();
 }
@@ -50,14 +50,25 @@ Status Recovery::OnRecord(const LogRecord& record) {
       return OnUses(record);
     case RecordType::kTopology:
       return OnTopology(record);
+    case RecordType::kPlaced:
+      return OnPlaced(record);
+    case RecordType::kCleared:
+      return OnCleared(record);
+    case RecordType::kApplied:
+      return OnApplied(record);
   }
   return Status(Code::kDataLoss, Concat("record ", record.position,
                                         " has the unknown type ", record.type));
 }
 
 Status Recovery::Finish() {
-  if (checkpoint_.has_value()) PERSIA_RETURN_IF_ERROR(Load(*checkpoint_));
-  for (Table* table : subject_.store->All()) {
+  Remove(given_away_ & ~subject_.slots.ownership->owned_slots());
+  if (checkpoint_.has_value()) {
+    // Slots may have moved since the checkpoint, which has the rows of all.
+    checkpoint_->shard.slots = subject_.slots.ownership->slots();
+    PERSIA_RETURN_IF_ERROR(Load(*checkpoint_));
+  }
+  for (Table* table : subject_.slots.store->All()) {
     table->SetEvicts(true);
     table->SetIdentity(identities_[HashName(table->config().name)]);
   }
@@ -84,7 +95,7 @@ Status Recovery::OnTable(const LogRecord& record) {
   PERSIA_RETURN_IF_ERROR(ReadTable(record, &config, &identity));
   identities_[HashName(config.name)] = identity;
   PERSIA_RETURN_IF_ERROR(ChangeOptimizer(config));
-  const auto made = subject_.store->CreateTable(config);
+  const auto made = subject_.slots.store->CreateTable(config);
   if (!made.ok()) return made.status();
   StopEvictions();
   return Status();
@@ -93,23 +104,23 @@ Status Recovery::OnTable(const LogRecord& record) {
 // Gives an existing table the optimizer of a later Table record, if that
 // differs.
 Status Recovery::ChangeOptimizer(const TableConfig& config) {
-  const Result<Table*> held = subject_.store->Find(HashName(config.name));
+  const Result<Table*> held = subject_.slots.store->Find(HashName(config.name));
   if (!held.ok() || (*held)->config().optimizer == config.optimizer) {
     return Status();
   }
   auto changed =
-      WithOptimizer(*held, config.optimizer, subject_.store->meter());
+      WithOptimizer(*held, config.optimizer, subject_.slots.store->meter());
   if (!changed.ok()) return changed.status();
   Store::Tables tables;
   tables[HashName(config.name)] = std::move(*changed);
-  subject_.store->Replace(&tables);
+  subject_.slots.store->Replace(&tables);
   return Status();
 }
 
 Status Recovery::OnChanges(const LogRecord& record) {
   TableKey key;
   PERSIA_RETURN_IF_ERROR(ReadChanges(record, &key, &changes_));
-  const Result<Table*> table = subject_.store->Find(key);
+  const Result<Table*> table = subject_.slots.store->Find(key);
   if (!table.ok()) return table.status();
   std::vector<int64_t> ids;
   for (size_t begin = 0; begin < changes_.size();) {
@@ -131,24 +142,23 @@ Status Recovery::OnChanges(const LogRecord& record) {
 Status Recovery::OnUpdate(const LogRecord& record) {
   PERSIA_RETURN_IF_ERROR(ReadUpdate(record, &update_));
   for (const TableUpdate& update : update_.tables) {
-    const Result<Table*> table = subject_.store->Find(update.ids.table);
+    const Result<Table*> table = subject_.slots.store->Find(update.ids.table);
     if (!table.ok()) return table.status();
     PERSIA_RETURN_IF_ERROR(CheckIds(update.ids, (*table)->config(), "gradients",
                                     update.gradients.size()));
     Apply(*table, update);
   }
   if (update_.client == 0) return Status();
-  if (subject_.window->Begin(update_.client, update_.sequence) ==
-      UpdateWindow::Verdict::kApply) {
-    subject_.window->Finish(update_.client, update_.sequence, true);
-  }
+  SlotWindows* const windows = subject_.slots.windows;
+  const auto begun = windows->Begin(update_.client, update_.sequence);
+  windows->Finish(update_.client, update_.sequence, begun, /*applied=*/true);
   return Status();
 }
 
 Status Recovery::OnAssign(const LogRecord& record) {
   AssignRequest request;
   PERSIA_RETURN_IF_ERROR(ReadAssign(record, &request));
-  const Result<Table*> table = subject_.store->Find(request.table);
+  const Result<Table*> table = subject_.slots.store->Find(request.table);
   if (!table.ok()) return table.status();
   PERSIA_RETURN_IF_ERROR(CheckAssign(request, **table));
   (*table)->Assign(request.ids, request.weights, request.state);
@@ -174,7 +184,7 @@ Status Recovery::OnCut(const LogRecord& record) {
   PERSIA_RETURN_IF_ERROR(ReadCut(record, &cut));
   *subject_.generation = cut.generation;
   for (const CutRecord::OfTable& of_table : cut.tables) {
-    const Result<Table*> table = subject_.store->Find(of_table.key);
+    const Result<Table*> table = subject_.slots.store->Find(of_table.key);
     if (!table.ok()) return table.status();
     (*table)->SetRounded(of_table.rounded);
     identities_[of_table.key] = of_table.identity;
@@ -186,7 +196,7 @@ Status Recovery::OnDrop(const LogRecord& record) {
   DropTableRequest drop;
   PERSIA_RETURN_IF_ERROR(ReadDrop(record, &drop));
   const auto dropped =
-      subject_.store->Drop(drop.table, drop.drop_id, drop.stays);
+      subject_.slots.store->Drop(drop.table, drop.drop_id, drop.stays);
   if (!dropped.ok()) return dropped.status();
   dropped_.insert(drop.table);
   StopEvictions();
@@ -196,7 +206,7 @@ Status Recovery::OnDrop(const LogRecord& record) {
 Status Recovery::OnUses(const LogRecord& record) {
   UsesRecord uses;
   PERSIA_RETURN_IF_ERROR(ReadUses(record, &uses));
-  const Result<Table*> table = subject_.store->Find(uses.table);
+  const Result<Table*> table = subject_.slots.store->Find(uses.table);
   if (!table.ok()) return table.status();
   (*table)->NoteUses(uses.ids, uses.time);
   (*table)->SetTime(uses.now);
@@ -208,18 +218,68 @@ Status Recovery::OnTopology(const LogRecord& record) {
   ConstBytes bytes;
   PERSIA_RETURN_IF_ERROR(ReadTopology(record, &member, &bytes));
   found_topology_ = true;
-  SharedTopology topology;
-  if (!bytes.empty()) {
-    const auto decoded = Topology::Decode(bytes);
-    if (!decoded.ok()) return decoded.status();
-    topology = std::make_shared<const Topology>(*decoded);
-  }
-  subject_.ownership->Recover(member, std::move(topology));
+  subject_.slots.ownership->SetMember(member);
+  if (bytes.empty()) return Status();
+  const auto topology = Topology::Decode(bytes);
+  if (!topology.ok()) return topology.status();
+  given_away_ |=
+      Adopt(subject_.slots, std::make_shared<const Topology>(*topology));
   return Status();
 }
 
+Status Recovery::OnPlaced(const LogRecord& record) {
+  PlacedRecord placed;
+  PERSIA_RETURN_IF_ERROR(ReadPlaced(record, &placed));
+  const Result<Table*> table = subject_.slots.store->Find(placed.table);
+  if (!table.ok()) return table.status();
+  if ((*table)->layout().row_bytes != placed.row_bytes) {
+    return Status(
+        Code::kDataLoss,
+        Concat("record ", record.position, " has rows of ", placed.row_bytes,
+               " bytes for table \"", (*table)->config().name,
+               "\", whose rows have ", (*table)->layout().row_bytes));
+  }
+  RawRows rows;
+  rows.ids.assign(placed.ids.begin(), placed.ids.end());
+  rows.bytes.assign(placed.rows.begin(), placed.rows.end());
+  (*table)->Restore(rows);
+  return Status();
+}
+
+Status Recovery::OnCleared(const LogRecord& record) {
+  ClearedRecord cleared;
+  PERSIA_RETURN_IF_ERROR(ReadCleared(record, &cleared));
+  *subject_.generation = cleared.generation;
+  if (cleared.removes) Remove(cleared.slots);
+  given_away_ &= ~cleared.slots;
+  if (cleared.arrives) {
+    subject_.slots.prepared->Begin(cleared.slots);
+  } else {
+    subject_.slots.prepared->Drop(cleared.slots);
+  }
+  SetShare(subject_.slots);
+  return Status();
+}
+
+Status Recovery::OnApplied(const LogRecord& record) {
+  AppliedRecord applied;
+  PERSIA_RETURN_IF_ERROR(ReadApplied(record, &applied));
+  if (applied.is_owned) {
+    subject_.slots.windows->Take(applied.applied);
+  } else {
+    subject_.slots.prepared->Prepare(std::move(applied.applied));
+  }
+  return Status();
+}
+
+void Recovery::Remove(const SlotSet& slots) {
+  if (slots.none()) return;
+  for (Table* const table : subject_.slots.store->All())
+    table->RemoveSlots(slots);
+}
+
 Status Recovery::Load(const RestoreRecord& restore) {
-  StoreLoader loader(subject_.store, restore.shard);
+  StoreLoader loader(subject_.slots.store, restore.shard);
   if (level_ == RecoveryLevel::kCheckpoint) loader.PassOver(dropped_);
   const Status read = Read(restore, &loader);
   if (!read.ok()) {
@@ -237,9 +297,9 @@ Status Recovery::Load(const RestoreRecord& restore) {
   }
   if (level_ == RecoveryLevel::kLog) needed_checkpoint_ = restore.folder;
   Store::Tables tables = loader.TakeTables();
-  subject_.store->Replace(&tables);
+  subject_.slots.store->Replace(&tables);
   const auto clients = loader.TakeClients();
-  if (!clients.empty()) subject_.window->Import(clients);
+  if (!clients.empty()) subject_.slots.windows->Import(clients);
   StopEvictions();
   return Status();
 }
@@ -253,7 +313,7 @@ Status Recovery::Read(const RestoreRecord& restore, StoreLoader* loader) const {
 
 // Tables must not evict during replay: the log has a record of each eviction.
 void Recovery::StopEvictions() {
-  for (Table* table : subject_.store->All()) table->SetEvicts(false);
+  for (Table* table : subject_.slots.store->All()) table->SetEvicts(false);
 }
 
 void TellTornTail(const Journal& journal, EventLog* events) {

@@ -19,10 +19,10 @@
 #include "cc/checkpoint/store_loader.h"
 #include "cc/journal/journal.h"
 #include "cc/saving/checkpoints.h"
-#include "cc/shard/ownership.h"
+#include "cc/shard/membership.h"
 #include "cc/store/store.h"
 #include "cc/writing/journal_records.h"
-#include "cc/writing/update_window.h"
+#include "cc/writing/slot_windows.h"
 
 namespace persia {
 
@@ -37,10 +37,8 @@ class Recovery : public JournalVisitor {
  public:
   // What the recovery rebuilds. All must outlive the Recovery.
   struct Subject {
-    Store* store;
-    UpdateWindow* window;
     std::atomic<uint64_t>* generation;
-    Ownership* ownership;
+    ShardSlots slots;
   };
 
   Recovery(RecoveryLevel level, const CheckpointOptions& checkpoints,
@@ -79,8 +77,12 @@ class Recovery : public JournalVisitor {
   Status OnDrop(const LogRecord& record);
   Status OnUses(const LogRecord& record);
   Status OnTopology(const LogRecord& record);
+  Status OnPlaced(const LogRecord& record);
+  Status OnCleared(const LogRecord& record);
+  Status OnApplied(const LogRecord& record);
   Status Load(const RestoreRecord& restore);
   Status Read(const RestoreRecord& restore, StoreLoader* loader) const;
+  void Remove(const SlotSet& slots);
   void StopEvictions();
 
   const RecoveryLevel level_;
@@ -94,6 +96,8 @@ class Recovery : public JournalVisitor {
   std::set<TableKey> dropped_;
   // Each table's last identity in the log.
   std::unordered_map<TableKey, TableIdentity> identities_;
+  // Slots that were given away, and whose rows may still be there.
+  SlotSet given_away_;
   // update_ and changes_ are members only to reuse their memory.
   UpdateRequest update_;
   RowChanges changes_;

@@ -70,6 +70,26 @@ std::optional<TableConfig> ReplicaRows::SourceConfig(
   return found->second;
 }
 
+std::shared_ptr<const ReplicaRows::Slots> ReplicaRows::slots() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return serving_->slots->get();
+}
+
+void ReplicaRows::ServedSlots::Set(OwnedSlots owned) {
+  auto slots = std::make_shared<Slots>();
+  slots->served = SlotsIn(owned);
+  slots->all = slots->served.all();
+  slots->owned = std::move(owned);
+  std::lock_guard<std::mutex> lock(mutex_);
+  slots_ = std::move(slots);
+}
+
+std::shared_ptr<const ReplicaRows::Slots> ReplicaRows::ServedSlots::get()
+    const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return slots_;
+}
+
 // Starts over with an empty store. The new position has no epoch, so the source
 // will send all rows again.
 Status ReplicaRows::BeginEmpty() {
@@ -80,15 +100,21 @@ Status ReplicaRows::BeginEmpty() {
   filling_ = std::move(*filled);
   position_ = position;
   old_.clear();
+  held_ = OwnedSlots();
+  unfilled_.reset();
   return Status();
 }
 
 Result<std::shared_ptr<ReplicaRows::Filled>> ReplicaRows::MakeFilled() const {
+  auto filled = std::make_shared<Filled>();
+  filled->slots = std::make_shared<ServedSlots>();
   LocalServiceOptions options;
   options.limits = limits_;
+  options.followed_slots = [slots = filled->slots] {
+    return slots->get()->owned;
+  };
   auto service = OpenLocalService(options);
   if (!service.ok()) return service.status();
-  auto filled = std::make_shared<Filled>();
   filled->service = std::move(*service);
   return filled;
 }
@@ -101,21 +127,52 @@ Status ReplicaRows::Apply(const ChangesRequest& changes) {
                            HasOtherSettings(table.config);
                   });
   if (other_settings) return BeginEmpty();
-  if (changes.begins == Begins::kWhole) PERSIA_RETURN_IF_ERROR(CollectOld());
   // If the source begins with the changes since a save, it does not send all
   // its rows. A row that it does not send may then still exist in the source,
   // so no old row is removed.
-  if (changes.begins == Begins::kSinceSave) old_.clear();
+  if (changes.begins != Begins::kNothing) {
+    old_.clear();
+    told_.clear();
+  }
+  PERSIA_RETURN_IF_ERROR(NoteSlots(changes));
   for (const TableChanges& table : changes.tables) {
     PERSIA_RETURN_IF_ERROR(ApplyTo(table));
   }
   if (changes.complete) {
     PERSIA_RETURN_IF_ERROR(DropOld());
+    unfilled_.reset();
+    Serve(held_);
     std::lock_guard<std::mutex> lock(mutex_);
     serving_ = filling_;
   }
   position_ = changes.position;
   return Status();
+}
+
+Status ReplicaRows::NoteSlots(const ChangesRequest& changes) {
+  const SlotSet before = SlotsIn(held_);
+  const SlotSet now = SlotsIn(changes.held);
+  const SlotSet stays = CommonSlots(held_, changes.held);
+  const SlotSet newly = changes.fresh & ~(unfilled_ & stays);
+  const OwnedSlots served = filling_->slots->get()->owned;
+  Serve(Restricted(served, CommonSlots(served, changes.held)));
+  PERSIA_RETURN_IF_ERROR(RemoveSlots(before & ~now));
+  // Of other slots, the store has no rows.
+  const bool begins = changes.begins == Begins::kWhole;
+  PERSIA_RETURN_IF_ERROR(CollectOld(begins ? SlotSet().set() : newly & before));
+  unfilled_ = (unfilled_ & stays) | changes.fresh;
+  held_ = changes.held;
+  return Status();
+}
+
+// Followers of this replica begin to be told of slots only now.
+void ReplicaRows::Serve(const OwnedSlots& owned) {
+  const auto present = filling_->slots->get();
+  const SlotSet slots = SlotsIn(owned);
+  const bool same =
+      present->served == slots && CommonSlots(present->owned, owned) == slots;
+  if (same) return;
+  filling_->slots->Set(owned);
 }
 
 bool ReplicaRows::HasOtherSettings(const TableConfig& source) const {
@@ -130,8 +187,8 @@ Status ReplicaRows::ApplyTo(const TableChanges& table) {
   PERSIA_RETURN_IF_ERROR(ApplyFate(key, table.fate));
   if (table.fate == TableFate::kDropped) return Status();
   PERSIA_RETURN_IF_ERROR(MakeTable(table.config));
+  told_.insert(key);
   const auto old = old_.find(key);
-  if (old != old_.end()) old->second.was_told = true;
   const RowDelta& rows = table.rows;
   PERSIA_RETURN_IF_ERROR(Remove(key, rows.erased));
   if (rows.ids.empty()) return Status();
@@ -143,7 +200,7 @@ Status ReplicaRows::ApplyTo(const TableChanges& table) {
   PERSIA_RETURN_IF_ERROR(
       Send(filling_->service.get(), &EmbeddingService::Assign, &assign));
   if (old == old_.end()) return Status();
-  for (const int64_t id : rows.ids) (void)old->second.ids->Erase(id);
+  for (const int64_t id : rows.ids) (void)old->second->Erase(id);
   return Status();
 }
 
@@ -160,6 +217,7 @@ Status ReplicaRows::ApplyFate(TableKey table, TableFate fate) {
   PERSIA_RETURN_IF_ERROR(
       Send(filling_->service.get(), &EmbeddingService::DropTable, &drop));
   old_.erase(table);
+  told_.erase(table);
   if (drop.stays) return Status();
   std::lock_guard<std::mutex> lock(mutex_);
   filling_->sources.erase(table);
@@ -188,45 +246,72 @@ Status ReplicaRows::Remove(TableKey table, const std::vector<int64_t>& ids) {
   return Send(filling_->service.get(), &EmbeddingService::Remove, &remove);
 }
 
-Status ReplicaRows::CollectOld() {
-  old_.clear();
+template <typename Use>
+Status ReplicaRows::ForEachRow(const SlotSet& slots, const Use& use) {
+  if (slots.none()) return Status();
   std::vector<TableKey> tables;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [key, source] : filling_->sources) tables.push_back(key);
   }
   for (const TableKey table : tables) {
-    auto ids = std::make_unique<RowIndex>();
     ExportRequest page;
     page.table = table;
     page.max_rows = kPageRows;
     while (!page.cursor.at_end()) {
       PERSIA_RETURN_IF_ERROR(
           Send(filling_->service.get(), &EmbeddingService::Export, &page));
-      for (const int64_t id : page.page.ids) ids->Insert(id, 0);
+      for (const int64_t id : page.page.ids) {
+        if (slots[SlotOf(id)]) use(table, id);
+      }
     }
-    old_[table].ids = std::move(ids);
+  }
+  return Status();
+}
+
+Status ReplicaRows::CollectOld(const SlotSet& slots) {
+  if (slots.none()) return Status();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [table, source] : filling_->sources) {
+      auto& old = old_[table];
+      if (old == nullptr) old = std::make_unique<RowIndex>();
+    }
+  }
+  return ForEachRow(slots, [&](TableKey table, int64_t id) {
+    RowIndex& ids = *old_[table];
+    if (ids.Find(id) == RowIndex::kAbsent) ids.Insert(id, 0);
+  });
+}
+
+Status ReplicaRows::RemoveSlots(const SlotSet& slots) {
+  std::unordered_map<TableKey, std::vector<int64_t>> gone;
+  PERSIA_RETURN_IF_ERROR(ForEachRow(
+      slots, [&](TableKey table, int64_t id) { gone[table].push_back(id); }));
+  for (const auto& [table, ids] : gone) {
+    PERSIA_RETURN_IF_ERROR(RemoveAll(table, ids));
   }
   return Status();
 }
 
 Status ReplicaRows::DropOld() {
   for (auto old = old_.begin(); old != old_.end();) {
-    if (!old->second.was_told) {
+    if (told_.count(old->first) == 0) {
       ++old;
       continue;
     }
-    PERSIA_RETURN_IF_ERROR(RemoveAll(old->first, *old->second.ids));
+    const RowIndex& index = *old->second;
+    std::vector<int64_t> ids;
+    ids.reserve(index.size());
+    index.Walk(0, index.size() + 1,
+               [&](int64_t id, RowIndex::Row) { ids.push_back(id); });
+    PERSIA_RETURN_IF_ERROR(RemoveAll(old->first, ids));
     old = old_.erase(old);
   }
   return Status();
 }
 
-Status ReplicaRows::RemoveAll(TableKey table, const RowIndex& index) {
-  std::vector<int64_t> ids;
-  ids.reserve(index.size());
-  index.Walk(0, index.size() + 1,
-             [&](int64_t id, RowIndex::Row) { ids.push_back(id); });
+Status ReplicaRows::RemoveAll(TableKey table, const std::vector<int64_t>& ids) {
   for (size_t at = 0; at < ids.size(); at += kPageRows) {
     const size_t end = std::min<size_t>(ids.size(), at + kPageRows);
     PERSIA_RETURN_IF_ERROR(

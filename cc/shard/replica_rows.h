@@ -7,6 +7,10 @@
 // second store is filled, and the first one answers until the second one is
 // complete.
 //
+// The slots that are served are those of the source of which the replica has
+// got all rows. When the source gives slots away, the replica first stops to
+// serve them, and then removes their rows.
+//
 // Apply and position must be called on one thread; the other functions are
 // thread-safe.
 
@@ -19,8 +23,11 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "cc/base/owned_slots.h"
+#include "cc/base/slot_set.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
 #include "cc/store/row_index.h"
@@ -44,6 +51,14 @@ class ReplicaRows {
   // table.
   std::optional<TableConfig> SourceConfig(const std::string& table) const;
 
+  // The slots that are served. The same pointer stands for the same slots.
+  struct Slots {
+    OwnedSlots owned;  // By the source.
+    SlotSet served;    // The slots of `owned`.
+    bool all = false;
+  };
+  std::shared_ptr<const Slots> slots() const;
+
   // The position to send in the next request: it says which of the source's
   // changes were applied.
   const FollowPosition& position() const { return position_; }
@@ -55,19 +70,23 @@ class ReplicaRows {
   Status Apply(const ChangesRequest& changes);
 
  private:
-  struct Filled {
-    std::shared_ptr<EmbeddingService> service;
-    std::unordered_map<TableKey, TableConfig> sources;  // Guarded by mutex_.
+  // The slots of a store that are served, which the store's followers are told
+  // of. Thread-safe.
+  class ServedSlots {
+   public:
+    ServedSlots() { Set({}); }
+    void Set(OwnedSlots owned);
+    std::shared_ptr<const Slots> get() const;
+
+   private:
+    mutable std::mutex mutex_;
+    std::shared_ptr<const Slots> slots_;  // Guarded by mutex_; never null.
   };
 
-  // The rows of one table that the replica had when the source began to send
-  // all rows, and that the source has not sent since. Once the source has sent
-  // all rows, the old rows are removed. But if the source reported nothing
-  // about the table, because it was started without recovery, they stay until
-  // the source has the table again or reports that the table was dropped.
-  struct OldRows {
-    std::unique_ptr<RowIndex> ids;
-    bool was_told = false;
+  struct Filled {
+    std::shared_ptr<EmbeddingService> service;
+    std::shared_ptr<ServedSlots> slots;
+    std::unordered_map<TableKey, TableConfig> sources;  // Guarded by mutex_.
   };
 
   explicit ReplicaRows(const StoreLimits& limits) : limits_(limits) {}
@@ -79,16 +98,32 @@ class ReplicaRows {
   Status ApplyFate(TableKey table, TableFate fate);
   Status MakeTable(const TableConfig& source);
   Status Remove(TableKey table, const std::vector<int64_t>& ids);
-  Status CollectOld();
+  // Notes which slots the source owns now, and stops to serve others.
+  Status NoteSlots(const ChangesRequest& changes);
+  void Serve(const OwnedSlots& owned);
+  Status RemoveSlots(const SlotSet& slots);
+  Status CollectOld(const SlotSet& slots);
   Status DropOld();
-  Status RemoveAll(TableKey table, const RowIndex& index);
+  // Calls use(table, id) for each row in these slots of the store that is
+  // filled.
+  template <typename Use>
+  Status ForEachRow(const SlotSet& slots, const Use& use);
+  Status RemoveAll(TableKey table, const std::vector<int64_t>& ids);
 
   const StoreLimits limits_;
   FollowPosition position_;
   mutable std::mutex mutex_;
   std::shared_ptr<Filled> serving_;  // Guarded by mutex_.
   std::shared_ptr<Filled> filling_;  // Receives changes; usually serving_.
-  std::unordered_map<TableKey, OldRows> old_;
+  // The ids that a table had when the source began to send all rows of their
+  // slots, and that the source has not sent since. Once the source has sent all
+  // rows, these are removed. But if the source reported nothing about the
+  // table, because it was started without recovery, they stay until the source
+  // has the table again or reports that the table was dropped.
+  std::unordered_map<TableKey, std::unique_ptr<RowIndex>> old_;
+  std::unordered_set<TableKey> told_;  // Tables reported in this epoch.
+  OwnedSlots held_;   // The slots that the source owned as of its last reply.
+  SlotSet unfilled_;  // Those of which it has not told all rows yet.
 };
 
 }  // namespace persia

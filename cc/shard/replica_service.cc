@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cc/base/catch_bad_alloc.h"
+#include "cc/shard/rows_of_slots.h"
 
 namespace persia {
 namespace {
@@ -71,7 +72,7 @@ void ReplicaService::CreateTable(CreateTableRequest* request,
     request->state = held.state;
     request->rows = held.rows;
     request->generation = held.generation;
-    request->takes_bags = held.takes_bags;
+    request->takes_bags = rows_->slots()->all;
     request->optimizer = request->config.optimizer.ToString();
     done(attached);
   });
@@ -87,6 +88,25 @@ Status ReplicaService::CheckTable(const TableConfig& asked) const {
              options_.source, ": create it on the source first"));
 }
 
+Status ReplicaService::CheckSlots(const LookupRequest& request) const {
+  const auto slots = rows_->slots();
+  if (slots->all) return Status();
+  // A replica without rows says so table by table.
+  const SlotSet& served = slots->served;
+  if (served.none()) return Status();
+  for (const TableLookup& table : request.tables) {
+    for (const int64_t id : table.ids.ids) {
+      if (served[SlotOf(id)]) continue;
+      return Status(
+          Code::kFailedPrecondition,
+          Concat("this is a replica of ", options_.source,
+                 ", which does not have the rows of slot ", SlotOf(id),
+                 ": list one replica of each shard, in the shards' order"));
+    }
+  }
+  return Status();
+}
+
 Status ReplicaService::Refusal() const {
   return Status(Code::kFailedPrecondition,
                 Concat("this is a replica of ", options_.source,
@@ -96,7 +116,15 @@ Status ReplicaService::Refusal() const {
 
 void ReplicaService::Lookup(LookupRequest* request, DoneCallback done) {
   if (!request->read_only) return done(Refusal());
-  rows_->serving()->Lookup(request, std::move(done));
+  const auto slots = rows_->slots();
+  const Status status = CheckSlots(*request);
+  if (!status.ok()) return done(status);
+  // Rows of slots that the source gives away are removed after the slots are no
+  // longer served. So if they are served still, the rows were there.
+  rows_->serving()->Lookup(request, [&](Status looked) {
+    if (looked.ok() && rows_->slots() != slots) looked = CheckSlots(*request);
+    done(std::move(looked));
+  });
 }
 
 void ReplicaService::Stats(StatsRequest* request, DoneCallback done) {
@@ -104,6 +132,8 @@ void ReplicaService::Stats(StatsRequest* request, DoneCallback done) {
     for (ServiceStats& process : request->processes) {
       process.role = "replica";
       process.source = options_.source;
+      process.member = 0;  // It is no shard.
+      process.slots = rows_->slots()->served.count();
       if (ready()) process.behind_millis = MillisSince(complete_at_);
     }
     done(status);
@@ -111,7 +141,11 @@ void ReplicaService::Stats(StatsRequest* request, DoneCallback done) {
 }
 
 void ReplicaService::Export(ExportRequest* request, DoneCallback done) {
-  rows_->serving()->Export(request, std::move(done));
+  rows_->serving()->Export(request, [&](const Status& status) {
+    const auto slots = rows_->slots();
+    if (status.ok() && ready()) KeepSlots(slots->served, request);
+    done(status);
+  });
 }
 
 void ReplicaService::Changes(ChangesRequest* request, DoneCallback done) {

@@ -80,6 +80,10 @@ class ReplicaService : public EmbeddingService {
 
   Status Refusal() const;
   Status CheckTable(const TableConfig& asked) const;
+  // Fails if ids belong to other shards than the source, or to slots that this
+  // replica has not got whole yet. The order in which a program lists replicas
+  // decides which of them it asks for an id.
+  Status CheckSlots(const LookupRequest& request) const;
   // Fails while this replica cannot report every change of the source. A
   // follower that received only some of the rows would drop its other rows.
   Status CheckCurrent() const;

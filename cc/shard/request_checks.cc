@@ -8,6 +8,61 @@
 #include "cc/writing/table_calls.h"
 
 namespace persia {
+namespace {
+
+bool AnyIn(Span<const int64_t> ids, const SlotSet& slots) {
+  return std::any_of(ids.begin(), ids.end(),
+                     [&](int64_t id) { return slots[SlotOf(id)]; });
+}
+
+template <typename Request>
+bool AnyTableIn(const Request& request, const SlotSet& slots) {
+  return std::any_of(
+      request.tables.begin(), request.tables.end(),
+      [&](const auto& table) { return AnyIn(table.ids.ids, slots); });
+}
+
+template <typename Request>
+Status CheckEachOwned(const Ownership& ownership, const Request& request) {
+  const bool is_known = ownership.Knows(request.route);
+  for (const auto& table : request.tables) {
+    const bool is_split = table.ids.combiner == Combiner::kNone;
+    if (is_known && (is_split || ownership.OwnsAll())) continue;
+    PERSIA_RETURN_IF_ERROR(ownership.Check(request.route, table.ids.ids));
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status CheckOwned(const Ownership& ownership, uint64_t route,
+                  Span<const int64_t> ids) {
+  return ownership.Knows(route) ? Status() : ownership.Check(route, ids);
+}
+
+Status CheckOwned(const Ownership& ownership, const LookupRequest& request) {
+  return CheckEachOwned(ownership, request);
+}
+
+Status CheckOwned(const Ownership& ownership, const UpdateRequest& request) {
+  return CheckEachOwned(ownership, request);
+}
+
+bool Touches(const LookupRequest& request, const SlotSet& slots) {
+  return AnyTableIn(request, slots);
+}
+
+bool Touches(const UpdateRequest& request, const SlotSet& slots) {
+  return AnyTableIn(request, slots);
+}
+
+bool Touches(const AssignRequest& request, const SlotSet& slots) {
+  return AnyIn(request.ids, slots);
+}
+
+bool Touches(const RemoveRequest& request, const SlotSet& slots) {
+  return AnyIn(request.ids, slots);
+}
 
 size_t PageRows(const ExportRequest& request) {
   const size_t row_bytes =
@@ -36,7 +91,15 @@ Status CheckOrder(const Table& table, const ExportRequest& request) {
              "the table was restored or created again; export again"));
 }
 
-Status CheckShard(const ChangesRequest& request) {
+Status CheckShard(const ChangesRequest& request, uint64_t own) {
+  if (request.member == own) return Status();
+  if (request.member != 0) {
+    return Status(Code::kNotFound,
+                  Concat("the shard with the id ", request.member,
+                         " has left the cluster, or was restarted without its "
+                         "recovery folder; the id of this shard is ",
+                         own));
+  }
   if (request.shard == 0) return Status();
   return InvalidArgument("changes of one shard must be of shard 0, received ",
                          request.shard);

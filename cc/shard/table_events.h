@@ -12,11 +12,12 @@ inline constexpr EventKind kTablesMade{"tables made", EventLevel::kInfo, 60};
 inline constexpr EventKind kPartsMade{"parts of tables made",
                                       EventLevel::kDebug, 60};
 
-// Shard 0 logs a new table at the info level, and the other shards log their
-// parts of the table at the debug level. So the logs of all shards together
-// have one info line per table.
-inline void TellTableMade(EventLog* events, const TableConfig& config) {
-  const EventKind& kind = config.shard_index == 0 ? kTablesMade : kPartsMade;
+// One shard of a cluster, the first, logs a new table at the info level, and
+// the other shards log their parts of the table at the debug level. So the logs
+// of all shards together have one info line per table.
+inline void TellTableMade(EventLog* events, const TableConfig& config,
+                          bool is_first) {
+  const EventKind& kind = is_first ? kTablesMade : kPartsMade;
   TellEvent(events, kind, "made table \"", config.name,
             "\": ", config.DescribeChosen());
 }

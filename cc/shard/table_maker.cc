@@ -53,7 +53,7 @@ Status TableMaker::Do(CreateTableRequest* request, uint64_t* log_end) {
   request->generation = subject_.generation->load();
   // With several shards, a bag may contain ids of other shards, and then no
   // single shard can pool it.
-  request->takes_bags = config.shard_count <= 1;
+  request->takes_bags = subject_.ownership->OwnsAll();
   *log_end = tables_end_;
   return Status();
 }
@@ -75,13 +75,15 @@ Result<Table*> TableMaker::Make(const CreateTableRequest& request) {
     if (!drawn.ok()) return drawn.status();
     identity.number = *drawn;
   }
-  auto made = MakeTable(config, nullptr, subject_.store->meter());
+  auto made = MakeTable(config, nullptr, subject_.store->meter(),
+                        subject_.store->share());
   if (!made.ok()) return made.status();
   Table* const table = made->get();
   table->SetIdentity(identity);
   PERSIA_RETURN_IF_ERROR(Log(config, identity));
   PERSIA_RETURN_IF_ERROR(Add(std::move(*made)));
-  TellTableMade(subject_.events, config);
+  const bool is_first = subject_.ownership->slots()[0];
+  TellTableMade(subject_.events, config, is_first);
   return table;
 }
 

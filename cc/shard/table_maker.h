@@ -15,6 +15,7 @@
 #include "cc/base/status.h"
 #include "cc/journal/journal.h"
 #include "cc/service/embedding_service.h"
+#include "cc/shard/ownership.h"
 #include "cc/store/store.h"
 
 namespace persia {
@@ -27,6 +28,7 @@ class TableMaker {
     const std::atomic<uint64_t>* generation;
     Journal* journal;  // Null without a recovery log.
     EventLog* events;  // May be null.
+    const Ownership* ownership;
   };
 
   explicit TableMaker(const Subject& subject) : subject_(subject) {}

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cc/base/param_check.h"
+#include "cc/base/slots.h"
 
 namespace persia {
 namespace {
@@ -14,14 +15,13 @@ constexpr double kMostRows = 1e18;
 
 }  // namespace
 
-uint64_t CapacityRows(const Spec& spec, uint32_t shard_count,
-                      size_t row_bytes) {
+uint64_t CapacityRows(const Spec& spec, uint32_t slots, size_t row_bytes) {
   if (spec.name == "unlimited") return kUnlimitedRows;
   double rows = spec.Get("count", 1);
   if (spec.name == "bytes") {
     rows /= static_cast<double>(row_bytes) + kIndexBytes;
   }
-  return static_cast<uint64_t>(std::max(1.0, rows / shard_count));
+  return static_cast<uint64_t>(std::max(1.0, rows * slots / kSlots));
 }
 
 Status CheckCapacity(const Spec& spec) {

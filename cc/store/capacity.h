@@ -17,10 +17,10 @@ namespace persia {
 
 inline constexpr uint64_t kUnlimitedRows = ~uint64_t{0};
 
-// The number of rows that each of `shard_count` shards may hold: an equal part,
+// The number of rows that a shard may hold in `slots` of all slots: that part,
 // rounded down, but at least one. `row_bytes` is the memory of a row. `spec`
 // must pass CheckCapacity.
-uint64_t CapacityRows(const Spec& spec, uint32_t shard_count, size_t row_bytes);
+uint64_t CapacityRows(const Spec& spec, uint32_t slots, size_t row_bytes);
 
 // Returns InvalidArgument unless `spec` is a valid capacity.
 Status CheckCapacity(const Spec& spec);

@@ -121,8 +121,9 @@ uint64_t Evictor::EvictLowest(size_t count, uint32_t now, RowChanges* changes) {
 
 uint64_t Evictor::excess() const {
   const int64_t rows = rows_.load(std::memory_order_relaxed);
-  if (rows <= 0 || static_cast<uint64_t>(rows) <= capacity_rows_) return 0;
-  return static_cast<uint64_t>(rows) - capacity_rows_;
+  const uint64_t capacity = capacity_rows_.load(std::memory_order_relaxed);
+  if (rows <= 0 || static_cast<uint64_t>(rows) <= capacity) return 0;
+  return static_cast<uint64_t>(rows) - capacity;
 }
 
 }  // namespace persia

@@ -34,6 +34,11 @@ class Evictor {
         sub_shards_(*sub_shards),
         rows_(*rows) {}
 
+  // Changes the capacity. Rows beyond it go in later calls of Run.
+  void set_capacity(uint64_t rows) {
+    capacity_rows_.store(rows, std::memory_order_relaxed);
+  }
+
   // Removes expired rows and rows beyond the capacity. Call it after a request
   // for `ids` ids that created `created` rows, without holding the lock of a
   // sub-shard. Returns the number of rows removed, and appends these rows to
@@ -54,7 +59,7 @@ class Evictor {
   uint64_t excess() const;
 
   const Eviction& eviction_;
-  const uint64_t capacity_rows_;
+  std::atomic<uint64_t> capacity_rows_;
   const SubShards& sub_shards_;
   std::atomic<int64_t>& rows_;
 

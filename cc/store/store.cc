@@ -28,6 +28,12 @@ void Store::SetLimits(const StoreLimits& limits) {
                                              : limits.memory_bytes);
 }
 
+void Store::SetShare(uint32_t slots) {
+  std::lock_guard<std::shared_mutex> lock(mutex_);
+  share_ = slots;
+  for (const auto& [key, table] : tables_) table->SetShare(slots);
+}
+
 Result<uint64_t> Store::CreateTable(const TableConfig& config) {
   PERSIA_RETURN_IF_ERROR(config.Validate());
   const TableKey key = HashName(config.name);
@@ -37,7 +43,7 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config) {
   PERSIA_RETURN_IF_ERROR(CheckMemory(config));
   // The table is created outside the lock: this may take long, and meanwhile
   // other threads need their tables.
-  auto made = MakeTable(config, nullptr, meter_);
+  auto made = MakeTable(config, nullptr, meter_, share());
   if (!made.ok()) return made.status();
   std::shared_ptr<const Table> table;
   {
@@ -45,6 +51,7 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config) {
     // If another thread has created the table meanwhile, the limit of tables
     // already includes it.
     if (tables_.count(key) == 0) PERSIA_RETURN_IF_ERROR(CheckCount(config));
+    (*made)->SetShare(share());  // It may have changed meanwhile.
     table = tables_.emplace(key, std::move(*made)).first->second;
     dropped_.erase(key);
     ++version_;
@@ -54,29 +61,8 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config) {
 
 Status Store::CheckRoomFor(const TableConfig& config) const {
   PERSIA_RETURN_IF_ERROR(CheckMemory(config));
-  {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
-    PERSIA_RETURN_IF_ERROR(CheckCount(config));
-  }
-  return CheckShard(Concat("table \"", config.name, "\""), config.shard_index,
-                    config.shard_count);
-}
-
-Status Store::CheckShard(const std::string& what, uint32_t index,
-                         uint32_t count) const {
   std::shared_lock<std::shared_mutex> lock(mutex_);
-  for (const auto& [key, table] : tables_) {
-    const TableConfig& held = table->config();
-    if (held.shard_index == index && held.shard_count == count) continue;
-    return Status(
-        Code::kFailedPrecondition,
-        Concat(what, " expects this server to be shard ", index, " of ", count,
-               ", but it is shard ", held.shard_index, " of ", held.shard_count,
-               " for the program that created table \"", held.name,
-               "\": let both programs list the same shards in the same order, "
-               "or drop the tables of one program, by persia table drop"));
-  }
-  return Status();
+  return CheckCount(config);
 }
 
 Status Store::CheckCount(const TableConfig& config) const {
@@ -145,6 +131,7 @@ std::vector<std::shared_ptr<Table>> Store::ShareAll() const {
 void Store::Replace(Tables* tables) {
   std::lock_guard<std::shared_mutex> lock(mutex_);
   for (auto& [key, table] : *tables) {
+    table->SetShare(share());
     tables_[key].swap(table);
     dropped_.erase(key);
   }
@@ -162,7 +149,7 @@ Result<std::shared_ptr<Table>> Store::Drop(TableKey key, uint64_t drop_id,
   if (found != tables_.end()) {
     table = found->second;
     if (stays) {
-      auto made = MakeTable(table->config(), nullptr, meter_);
+      auto made = MakeTable(table->config(), nullptr, meter_, share());
       if (!made.ok()) return made.status();
       (*made)->SetIdentity(table->identity());
       found->second = std::move(*made);

@@ -44,6 +44,11 @@ class Store {
   // run concurrently with other calls.
   void SetLimits(const StoreLimits& limits);
 
+  // The share of the tables here, and of those that will be: see
+  // Table::SetShare. A new store has all slots.
+  uint32_t share() const { return share_.load(); }
+  void SetShare(uint32_t slots);
+
   // Creates the table, or attaches to an existing table with the same name and
   // settings. Returns the number of rows in the table, or one of these errors:
   // - AlreadyExists, listing the differences, if a table of this name has other
@@ -57,16 +62,8 @@ class Store {
 
   // Checks whether a table like `config` could be created in this store.
   // Returns ResourceExhausted if the limit of tables is reached or the memory
-  // limit leaves no room for a table; otherwise returns the result of
-  // CheckShard.
+  // limit leaves no room for a table.
   Status CheckRoomFor(const TableConfig& config) const;
-
-  // Checks that all tables here were created for shard `index` of `count`.
-  // Otherwise returns FailedPrecondition, with `what` in the message, because
-  // programs that list the shards in different orders would look for rows on
-  // different shards.
-  Status CheckShard(const std::string& what, uint32_t index,
-                    uint32_t count) const;
 
   // Returns the table, which lives until it is replaced or dropped. Returns
   // NotFound if the table does not exist; if it was dropped, the message says
@@ -80,9 +77,9 @@ class Store {
   std::vector<Table*> All() const;
   std::vector<std::shared_ptr<Table>> ShareAll() const;
 
-  // Puts each of `tables` into the store, where it replaces the table with the
-  // same key, if there is one. Afterwards `*tables` has, for each key, the
-  // table that was replaced, or null.
+  // Puts each of `tables` into the store, where it gets the store's share, and
+  // replaces the table with the same key, if there is one. Afterwards `*tables`
+  // has, for each key, the table that was replaced, or null.
   void Replace(Tables* tables);
 
   // Removes the table, if it exists, and returns it. If `stays`, an empty table
@@ -121,7 +118,9 @@ class Store {
   uint64_t most_tables_ = 0;
   const std::shared_ptr<MemoryMeter> meter_;
   mutable std::shared_mutex mutex_;
-  // Everything below is guarded by mutex_, except version_.
+  // Everything below is guarded by mutex_, except version_; share_ only for
+  // changes.
+  std::atomic<uint32_t> share_{kSlots};
   Tables tables_;
   std::deque<uint64_t> drop_ids_;  // Seen by Drop; the newest is last.
   std::unordered_map<TableKey, TableConfig, KeyedHash> dropped_;

@@ -289,6 +289,19 @@ uint64_t SubShard::Remove(Span<const int64_t> ids) {
   return removed;
 }
 
+uint64_t SubShard::RemoveSlots(uint64_t from, size_t least,
+                               const SlotSet& slots, uint64_t* removed) {
+  thread_local std::vector<int64_t> ids;
+  ids.clear();
+  std::lock_guard<SpinMutex> lock(mutex_);
+  const uint64_t next =
+      index_.Walk(from, least, [&](int64_t id, RowIndex::Row /*row*/) {
+        if (slots[SlotOf(id)]) ids.push_back(id);
+      });
+  for (const int64_t id : ids) *removed += Erase(id);
+  return next;
+}
+
 void SubShard::NoteUses(Span<const int64_t> ids, uint32_t time) {
   std::lock_guard<SpinMutex> lock(mutex_);
   for (const int64_t id : ids) {

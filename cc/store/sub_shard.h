@@ -139,7 +139,11 @@ class SubShard {
   uint64_t Remove(Span<const int64_t> ids);
   void NoteUses(Span<const int64_t> ids, uint32_t time);
 
-  // Export, FindCandidates and Sweep walk as RowIndex::Walk does.
+  // RemoveSlots, Export, FindCandidates and Sweep walk as RowIndex::Walk does.
+  //
+  // Removes the rows of these slots, and adds their number to `removed`.
+  uint64_t RemoveSlots(uint64_t from, size_t least, const SlotSet& slots,
+                       uint64_t* removed);
   uint64_t Export(uint64_t from, size_t max_rows, uint32_t now,
                   RowPage* page) const;
   uint64_t FindCandidates(uint64_t from, size_t least, uint32_t now,
@@ -187,15 +191,18 @@ class SubShard {
   TouchedRows* Follow(SaveScope scope);
   void Unfollow(TouchedRows* touched);
   // Walks as RowIndex::Walk does, and appends to `delta` all rows that it
-  // visits, or with kChanges only those that `touched` has.
-  uint64_t TellWalked(SaveScope scope, uint64_t from, size_t least,
+  // visits, or with kChanges only those that `touched` has. If `only` is not
+  // null, passes over rows of other slots.
+  uint64_t TellWalked(SaveScope scope, const FeedForm& form,
+                      const SlotSet* only, uint64_t from, size_t least,
                       uint32_t now, TouchedRows* touched,
                       RowDelta* delta) const;
   // Moves up to `count` ids from `touched` to `delta`, with their rows. Returns
   // whether more ids are left.
-  bool TellTouched(size_t count, uint32_t now, TouchedRows* touched,
-                   RowDelta* delta) const;
-  void Tell(Span<const int64_t> ids, uint32_t now, RowDelta* delta) const;
+  bool TellTouched(const FeedForm& form, size_t count, uint32_t now,
+                   TouchedRows* touched, RowDelta* delta) const;
+  void Tell(const FeedForm& form, Span<const int64_t> ids, uint32_t now,
+            RowDelta* delta) const;
   bool AnyTouched(const TouchedRows& touched) const;
   bool LostTouched(const TouchedRows& touched) const;
 
@@ -259,8 +266,8 @@ class SubShard {
   }
   void NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows);
   bool Erase(int64_t id);
-  void TellRow(int64_t id, const std::byte* row, uint32_t now,
-               RowDelta* delta) const;
+  void TellRow(const FeedForm& form, int64_t id, const std::byte* row,
+               uint32_t now, RowDelta* delta) const;
   void NoteUse(std::byte** rows, size_t count, LookupKind kind, uint32_t now,
                LookupCounts* counts) const;
   void FillAbsent(int64_t id, LookupKind kind, AbsentRows absent,

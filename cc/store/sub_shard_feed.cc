@@ -37,7 +37,8 @@ void SubShard::Unfollow(TouchedRows* touched) {
   followers_.erase(at);
 }
 
-uint64_t SubShard::TellWalked(SaveScope scope, uint64_t from, size_t least,
+uint64_t SubShard::TellWalked(SaveScope scope, const FeedForm& form,
+                              const SlotSet* only, uint64_t from, size_t least,
                               uint32_t now, TouchedRows* touched,
                               RowDelta* delta) const {
   // Rows are scattered in memory: all are prefetched before one is read.
@@ -46,17 +47,19 @@ uint64_t SubShard::TellWalked(SaveScope scope, uint64_t from, size_t least,
   std::lock_guard<SpinMutex> lock(mutex_);
   const uint64_t next =
       index_.Walk(from, least, [&](int64_t id, RowIndex::Row row) {
+        if (!form.Has(id)) return touched->Ignore(row);
+        if (only != nullptr && !(*only)[SlotOf(id)]) return;
         const bool was_touched = touched->Settle(row);
         if (scope == SaveScope::kChanges && !was_touched) return;
         found.emplace_back(id, slab_.at(row));
         PrefetchToRead(found.back().second);
       });
-  for (const auto& [id, row] : found) TellRow(id, row, now, delta);
+  for (const auto& [id, row] : found) TellRow(form, id, row, now, delta);
   return next;
 }
 
-bool SubShard::TellTouched(size_t count, uint32_t now, TouchedRows* touched,
-                           RowDelta* delta) const {
+bool SubShard::TellTouched(const FeedForm& form, size_t count, uint32_t now,
+                           TouchedRows* touched, RowDelta* delta) const {
   thread_local std::vector<int64_t> ids;
   thread_local std::vector<RowIndex::Row> rows;
   ids.clear();
@@ -65,6 +68,10 @@ bool SubShard::TellTouched(size_t count, uint32_t now, TouchedRows* touched,
   {
     std::lock_guard<SpinMutex> lock(mutex_);
     touched->Take(count, &ids);
+    // The bits of other slots' rows stay set, so that they are not recorded
+    // again.
+    const auto is_other = [&](int64_t id) { return !form.Has(id); };
+    ids.erase(std::remove_if(ids.begin(), ids.end(), is_other), ids.end());
     rows.resize(ids.size());
     index_.Find(ids, rows.data());
     for (const RowIndex::Row row : rows) {
@@ -74,7 +81,7 @@ bool SubShard::TellTouched(size_t count, uint32_t now, TouchedRows* touched,
       if (rows[i] == RowIndex::kAbsent) {
         delta->erased.push_back(ids[i]);
       } else if (touched->Settle(rows[i])) {
-        TellRow(ids[i], slab_.at(rows[i]), now, delta);
+        TellRow(form, ids[i], slab_.at(rows[i]), now, delta);
       }
     }
     more = touched->any();
@@ -88,7 +95,7 @@ bool SubShard::TellTouched(size_t count, uint32_t now, TouchedRows* touched,
   return more;
 }
 
-void SubShard::Tell(Span<const int64_t> ids, uint32_t now,
+void SubShard::Tell(const FeedForm& form, Span<const int64_t> ids, uint32_t now,
                     RowDelta* delta) const {
   std::lock_guard<SpinMutex> lock(mutex_);
   for (const int64_t id : ids) {
@@ -96,7 +103,7 @@ void SubShard::Tell(Span<const int64_t> ids, uint32_t now,
     if (row == RowIndex::kAbsent) {
       delta->erased.push_back(id);
     } else {
-      TellRow(id, slab_.at(row), now, delta);
+      TellRow(form, id, slab_.at(row), now, delta);
     }
   }
 }
@@ -113,13 +120,17 @@ bool SubShard::LostTouched(const TouchedRows& touched) const {
 
 // An expired row is reported as erased: lookups treat it as absent, and it
 // never becomes visible again.
-void SubShard::TellRow(int64_t id, const std::byte* row, uint32_t now,
-                       RowDelta* delta) const {
+void SubShard::TellRow(const FeedForm& form, int64_t id, const std::byte* row,
+                       uint32_t now, RowDelta* delta) const {
   if (Expired(row, now)) {
     delta->erased.push_back(id);
     return;
   }
   delta->ids.push_back(id);
+  if (form.whole) {
+    delta->bytes.insert(delta->bytes.end(), row, row + rules_.row_bytes);
+    return;
+  }
   const size_t at = delta->weights.size();
   delta->weights.resize(at + rules_.dim);
   constexpr uint32_t kPlace = 0;

@@ -7,6 +7,7 @@
 
 #include "cc/base/clock.h"
 #include "cc/base/keyed_hash.h"
+#include "cc/base/slots.h"
 #include "cc/store/capacity.h"
 #include "cc/store/evictor.h"
 #include "cc/store/frozen_table.h"
@@ -42,19 +43,20 @@ uint64_t MarkOf(const KeyedHash& hash) { return 1 + hash(0) % (kMarks - 2); }
 class ShardedTable : public Table {
  public:
   ShardedTable(const TableConfig& config, std::unique_ptr<RowRules> rules,
-               SecondsClock seconds, std::shared_ptr<MemoryMeter> meter)
+               SecondsClock seconds, std::shared_ptr<MemoryMeter> meter,
+               uint32_t slots)
       : config_(config),
         rules_(std::move(rules)),
         seconds_(std::move(seconds)),
         begin_(seconds_()),
         meter_(std::move(meter)),
         mark_(MarkOf(KeyedHash::Numbered(rules_->table_seed))),
+        share_(slots),
         evictor_(&rules_->eviction,
-                 CapacityRows(config.capacity, config.shard_count,
-                              rules_->row_bytes),
+                 CapacityRows(config.capacity, slots, rules_->row_bytes),
                  &sub_shards_, &rows_) {
     for (size_t s = 0; s < kSubShards; ++s) {
-      const double share = ShareOf(s) / config.shard_count;
+      const double share = ShareOf(s) * slots / kSlots;
       sub_shards_.push_back(std::make_unique<SubShard>(
           rules_.get(), s,
           MakeAdmission(config.admission, rules_->table_seed, share,
@@ -159,6 +161,20 @@ class ShardedTable : public Table {
     return removed;
   }
 
+  uint64_t RemoveSlots(const SlotSet& slots) override {
+    uint64_t removed = 0;
+    for (const auto& sub_shard : sub_shards_) {
+      uint64_t hash = 0;
+      do {
+        const uint64_t before = removed;
+        hash = sub_shard->RemoveSlots(hash, kMostRowsALock, slots, &removed);
+        rows_.fetch_sub(static_cast<int64_t>(removed - before),
+                        std::memory_order_relaxed);
+      } while (hash != 0);
+    }
+    return removed;
+  }
+
   uint64_t Export(uint64_t cursor, size_t max_rows,
                   RowPage* page) const override {
     *page = RowPage();
@@ -213,9 +229,10 @@ class ShardedTable : public Table {
                        [](const auto& part) { return part->lost_changes(); });
   }
 
-  Result<std::unique_ptr<RowFeed>> Follow(FeedStart start) override {
-    auto feed =
-        std::make_unique<TableFeed>(shared_from_this(), &sub_shards_, start);
+  Result<std::unique_ptr<RowFeed>> Follow(FeedStart start,
+                                          const FeedForm& form) override {
+    auto feed = std::make_unique<TableFeed>(shared_from_this(), &sub_shards_,
+                                            start, form);
     if (feed->begun()) return std::unique_ptr<RowFeed>(std::move(feed));
     return ChangesNotKnown("begin again with all of its rows");
   }
@@ -238,17 +255,25 @@ class ShardedTable : public Table {
     });
   }
 
-  void Restore(const RawRows& rows) override {
+  void Restore(const RawRows& rows, RowChanges* changes) override {
     const uint32_t now = Now(false);
     LookupCounts counts;
     ForEachGroup(rows.ids, [&](SubShard* sub_shard, IdGroup group) {
       const CountOnExit count(this, &counts);
       sub_shard->Restore(group, rows.bytes.data(), &counts);
     });
-    Evict(rows.ids.size(), counts.created, now, nullptr);
+    Evict(rows.ids.size(), counts.created, now, changes);
   }
 
   void SetEvicts(bool evicts) override { evicts_ = evicts; }
+
+  uint32_t share() const override { return share_; }
+
+  void SetShare(uint32_t slots) override {
+    share_ = slots;
+    evictor_.set_capacity(
+        CapacityRows(config_.capacity, slots, rules_->row_bytes));
+  }
 
   std::vector<uint64_t> Rounded() const override {
     std::vector<uint64_t> counts;
@@ -391,6 +416,7 @@ class ShardedTable : public Table {
   const uint64_t mark_;  // The mark of the table's cursors.
   SubShards sub_shards_;
   std::atomic<int64_t> rows_{0};
+  std::atomic<uint32_t> share_;
   Evictor evictor_;
   mutable std::atomic<uint32_t> steps_{0};
   // Whether the FrozenRows of a save exist.
@@ -446,13 +472,14 @@ Result<RowLayout> LayoutOf(const TableConfig& config) {
 
 Result<std::shared_ptr<Table>> MakeTable(const TableConfig& config,
                                          SecondsClock seconds,
-                                         std::shared_ptr<MemoryMeter> meter) {
+                                         std::shared_ptr<MemoryMeter> meter,
+                                         uint32_t slots) {
   PERSIA_RETURN_IF_ERROR(config.Validate());
   auto rules = MakeRules(config);
   if (!rules.ok()) return rules.status();
   if (seconds == nullptr) seconds = SteadySeconds;
   return std::shared_ptr<Table>(std::make_shared<ShardedTable>(
-      config, std::move(*rules), std::move(seconds), std::move(meter)));
+      config, std::move(*rules), std::move(seconds), std::move(meter), slots));
 }
 
 }  // namespace persia

@@ -20,6 +20,7 @@
 
 #include "cc/base/counters.h"
 #include "cc/base/memory_meter.h"
+#include "cc/base/slot_set.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/optimizer/optimizer.h"
@@ -166,12 +167,27 @@ class FrozenRows {
   virtual uint64_t about() const = 0;
 };
 
+// What a feed reports of which rows.
+struct FeedForm {
+  // Whether rows are reported as RawRows has them, rather than by their
+  // weights.
+  bool whole = false;
+  // The slots whose rows are reported; null for all.
+  std::shared_ptr<const SlotSet> slots;
+
+  bool Has(int64_t id) const {
+    return slots == nullptr || (*slots)[SlotOf(id)];
+  }
+};
+
 // Changes for a follower of a table. Each id occurs once: in `ids`, with its
-// weights (ids.size() x dim, row-major), or in `erased`, if it has no row.
+// weights (ids.size() x dim, row-major) or, in a feed of whole rows, with its
+// bytes (see RawRows); or in `erased`, if it has no row.
 struct RowDelta {
   std::vector<int64_t> ids;
   std::vector<float> weights;
   std::vector<int64_t> erased;
+  std::vector<std::byte> bytes{};
 
   size_t size() const { return ids.size() + erased.size(); }
 };
@@ -191,6 +207,11 @@ class RowFeed {
   // reported. Blocks as a lookup does. Throws std::bad_alloc; the feed is then
   // unusable.
   virtual bool Take(size_t count, RowDelta* delta) = 0;
+
+  // From now on reports rows of `slots` only, null for all, and reports all
+  // rows of `gained`, some of these slots, once more.
+  virtual void UseSlots(std::shared_ptr<const SlotSet> slots,
+                        const SlotSet& gained) = 0;
 
   // Appends the current rows of `ids`, which must be unique. Does not affect
   // what Take returns.
@@ -269,6 +290,10 @@ class Table : public std::enable_shared_from_this<Table> {
   // Removes the rows of `ids`; returns the number of rows removed.
   virtual uint64_t Remove(Span<const int64_t> ids) = 0;
 
+  // Removes all rows of these slots; returns the number of rows removed. Walks
+  // over all rows of the table.
+  virtual uint64_t RemoveSlots(const SlotSet& slots) = 0;
+
   // Fills `page` with about `max_rows` of the rows that were not exported yet.
   // Returns the cursor from which the next call continues, or kEnd when no rows
   // are left. A row that exists from the first call to the last is exported
@@ -312,7 +337,8 @@ class Table : public std::enable_shared_from_this<Table> {
   // kLastSave and the changes since that save are not known. While the feed
   // exists, recording costs a bit per row, and 8 bytes per changed id that the
   // feed has not reported yet.
-  virtual Result<std::unique_ptr<RowFeed>> Follow(FeedStart start) = 0;
+  virtual Result<std::unique_ptr<RowFeed>> Follow(
+      FeedStart start, const FeedForm& form = {}) = 0;
 
   virtual RowLayout layout() const = 0;
 
@@ -332,11 +358,19 @@ class Table : public std::enable_shared_from_this<Table> {
 
   // Sets whole rows, in this table's layout. Creates absent rows, even if
   // admission would refuse their ids. Then evicts as Lookup does.
-  virtual void Restore(const RawRows& rows) = 0;
+  // Appends the evicted rows to `changes`.
+  virtual void Restore(const RawRows& rows, RowChanges* changes = nullptr) = 0;
 
   // Sets whether calls evict rows beyond the capacity and sweep expired ones.
   // By default they do.
   virtual void SetEvicts(bool evicts) = 0;
+
+  // The number of slots, of all kSlots, whose rows this table is to hold: its
+  // capacity is this part of the table's over all shards. A table that gets
+  // another share evicts in later calls, as Lookup does, what exceeds it; its
+  // admission rule stays that of the share with which it was made.
+  virtual uint32_t share() const = 0;
+  virtual void SetShare(uint32_t slots) = 0;
 
   // Returns for each sub-shard how many times a row was rounded at random.
   // These numbers and the rows determine how later updates round. The length of
@@ -362,13 +396,14 @@ Result<RowLayout> LayoutOf(const TableConfig& config);
 // moment.
 using SecondsClock = std::function<double()>;
 
-// Makes a table without rows. Returns InvalidArgument if `config` is not valid.
-// If `seconds` is null, the table uses the machine's steady clock. `meter`,
-// unless null, counts all of the table's memory: rows, state, index and
-// admission rule, and what the table takes without rows. Throws std::bad_alloc.
+// Makes a table without rows, whose share is `slots`: see Table::SetShare.
+// Returns InvalidArgument if `config` is not valid. If `seconds` is null, the
+// table uses the machine's steady clock. `meter`, unless null, counts all of
+// the table's memory: rows, state, index and admission rule, and what the table
+// takes without rows. Throws std::bad_alloc.
 Result<std::shared_ptr<Table>> MakeTable(
     const TableConfig& config, SecondsClock seconds = nullptr,
-    std::shared_ptr<MemoryMeter> meter = nullptr);
+    std::shared_ptr<MemoryMeter> meter = nullptr, uint32_t slots = kSlots);
 
 }  // namespace persia
 

@@ -49,9 +49,7 @@ std::vector<Setting> SettingsOf(const TableConfig& config) {
           {"admission", config.admission},
           {"eviction", config.eviction},
           {"seed", NumberSpec(config.seed)},
-          {"default_value", {NumberText(config.default_value), {}}},
-          {"shard_index", NumberSpec(config.shard_index)},
-          {"shard_count", NumberSpec(config.shard_count)}};
+          {"default_value", {NumberText(config.default_value), {}}}};
 }
 
 // Returns `spec` without the parameters that have the same value in `other`, a
@@ -115,10 +113,6 @@ Status TableConfig::Validate() const {
     return InvalidArgument("default_value must be finite, received ",
                            NumberText(default_value));
   }
-  if (shard_index >= shard_count) {
-    return InvalidArgument("shard_index must be below shard_count, received ",
-                           shard_index, " and ", shard_count);
-  }
   PERSIA_RETURN_IF_ERROR(MakeInitializer(initializer).status());
   PERSIA_RETURN_IF_ERROR(MakeOptimizer(optimizer).status());
   PERSIA_RETURN_IF_ERROR(MakeRowFormat(row_dtype).status());
@@ -164,20 +158,13 @@ Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for) {
   }
   const std::string difference = Difference(held, asked);
   if (difference.empty()) return Status();
-
-  TableConfig moved = asked;
-  moved.shard_index = held.shard_index;
-  moved.shard_count = held.shard_count;
-  const char* advice =
-      Difference(held, moved).empty()
-          ? "List the shards in the same number and order as when the table "
-            "was created"
-          : "Use the settings of the existing table, or another table name; or "
-            "drop this table with its rows, by ptf.Table(name).drop() or "
-            "persia table drop";
-  return Status(Code::kAlreadyExists,
-                Concat("table \"", held.name, "\" exists with other settings: ",
-                       difference, ". ", advice));
+  return Status(
+      Code::kAlreadyExists,
+      Concat("table \"", held.name,
+             "\" exists with other settings: ", difference,
+             ". Use the settings of the existing table, or another table name; "
+             "or drop this table with its rows, by ptf.Table(name).drop() or "
+             "persia table drop"));
 }
 
 }  // namespace persia

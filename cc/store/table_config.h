@@ -29,10 +29,6 @@ struct TableConfig {
   uint64_t seed = 0;
   // The value of each weight that a read-only lookup returns for an absent id.
   float default_value = 0.0f;
-  // Which part of the table this store holds. A client whose list of shards
-  // has another order or length would look for rows on the wrong shards.
-  uint32_t shard_index = 0;
-  uint32_t shard_count = 1;
 
   // Returns InvalidArgument for a setting that is not valid. The message names
   // the field, the permitted values and the value received.

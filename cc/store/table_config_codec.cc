@@ -18,8 +18,6 @@ void WriteTableConfig(const TableConfig& config, ByteWriter* writer) {
   writer->U32(config.dim);
   writer->F32(config.default_value);
   writer->U64(config.seed);
-  writer->U32(config.shard_index);
-  writer->U32(config.shard_count);
   writer->Text(config.name);
   for (const Spec TableConfig::*setting : kSpecs) {
     writer->Text((config.*setting).ToString());
@@ -30,8 +28,6 @@ Status ReadTableConfig(ByteReader* reader, TableConfig* config) {
   config->dim = reader->U32();
   config->default_value = reader->F32();
   config->seed = reader->U64();
-  config->shard_index = reader->U32();
-  config->shard_count = reader->U32();
   config->name = reader->Text();
   std::array<std::string, kSpecs.size()> texts;
   for (std::string& text : texts) text = reader->Text();

@@ -1,7 +1,6 @@
 // How a TableConfig is encoded in a message or a file:
 //
 //   config = dim, default value: 32 bits each; seed: 64 bits;
-//            shard index, shard count: 32 bits each;
 //            name, initializer, optimizer, row_dtype, capacity, admission,
 //            eviction: texts
 
@@ -16,7 +15,7 @@
 namespace persia {
 
 // The encoded size of a config whose texts are all empty.
-inline constexpr size_t kLeastTableConfigBytes = 80;
+inline constexpr size_t kLeastTableConfigBytes = 72;
 
 void WriteTableConfig(const TableConfig& config, ByteWriter* writer);
 

@@ -3,13 +3,15 @@
 // Unless the feed starts with kNow, it first walks over all rows, while changes
 // are recorded concurrently. After that, it visits the sub-shards in turn and
 // reports the recorded changes. A Take visits each sub-shard at most once, so
-// that it reports no id twice.
+// that it reports no id twice. When the feed gains slots, it walks once more,
+// to report their rows.
 
 #ifndef PERSIA_CC_STORE_TABLE_FEED_H_
 #define PERSIA_CC_STORE_TABLE_FEED_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "cc/base/span.h"
@@ -22,7 +24,7 @@ class TableFeed : public RowFeed {
  public:
   // `sub_shards` are the sub-shards of `table`.
   TableFeed(std::shared_ptr<const Table> table, const SubShards* sub_shards,
-            FeedStart start);
+            FeedStart start, const FeedForm& form);
   ~TableFeed() override;
   TableFeed(const TableFeed&) = delete;
   TableFeed& operator=(const TableFeed&) = delete;
@@ -32,21 +34,28 @@ class TableFeed : public RowFeed {
   bool begun() const { return touched_.size() == sub_shards_.size(); }
 
   bool Take(size_t count, RowDelta* delta) override;
+  void UseSlots(std::shared_ptr<const SlotSet> slots,
+                const SlotSet& gained) override;
   void Read(Span<const int64_t> ids, RowDelta* delta) override;
   bool lost() const override;
 
  private:
   // Initialises the fields without following any sub-shard.
   TableFeed(std::shared_ptr<const Table> table, const SubShards* sub_shards,
-            SaveScope scope, size_t walked);
+            SaveScope scope, size_t walked, const FeedForm& form);
 
   bool is_walking() const { return walked_ < sub_shards_.size(); }
+  void BeginWalkOverGained();
   void Walk(size_t end, RowDelta* delta);
   bool AnyTouched() const;
 
   const std::shared_ptr<const Table> table_;
   const SubShards& sub_shards_;
-  const SaveScope scope_;
+  SaveScope scope_;  // Of the walk.
+  FeedForm form_;
+  // The slots to whose rows the walk is limited; null for those of form_.
+  std::unique_ptr<const SlotSet> only_;
+  SlotSet gained_;                     // The slots of the next walk.
   std::vector<TouchedRows*> touched_;  // One per sub-shard.
   size_t walked_;                      // The number of sub-shards walked.
   // The hash at which the walk of the next sub-shard continues.

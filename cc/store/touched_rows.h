@@ -79,6 +79,12 @@ class TouchedRows {
   // is reported.
   bool Settle(Row row) { return rows_.Remove(row); }
 
+  // Call it when a walk meets a row that the follower does not want: its later
+  // changes are then not recorded.
+  void Ignore(Row row) {
+    Noting([&] { rows_.Add(row); });
+  }
+
   // Moves up to `count` ids from the list to `ids`, ids from older lists first.
   // Some of these ids may have been reported already: the bits of their rows
   // are then not set.

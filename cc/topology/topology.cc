@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -210,6 +211,20 @@ SlotSet Topology::SlotsOf(uint64_t member) const {
     slots[slot] = owners_->OwnerOfSlot(slot) == *place;
   }
   return slots;
+}
+
+OwnedSlots Topology::OwnedBy(uint64_t member) const {
+  const SlotSet slots = SlotsOf(member);
+  std::map<uint32_t, SlotSet> by_epoch;
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    if (slots[slot]) by_epoch[epochs_[slot]].set(slot);
+  }
+  OwnedSlots owned;
+  owned.cluster = cluster_;
+  for (const auto& [epoch, of_epoch] : by_epoch) {
+    owned.epochs.push_back({epoch, of_epoch});
+  }
+  return owned;
 }
 
 uint64_t Topology::RouteOf(uint64_t member) const {

@@ -20,11 +20,12 @@
 #include <vector>
 
 #include "cc/base/export.h"
+#include "cc/base/owned_slots.h"
+#include "cc/base/slot_set.h"
 #include "cc/base/slots.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/topology/member.h"
-#include "cc/topology/slot_set.h"
 
 namespace persia {
 
@@ -58,6 +59,8 @@ class Topology {
   const std::shared_ptr<const SlotOwners>& owners() const { return owners_; }
   uint32_t EpochOfSlot(uint32_t slot) const { return epochs_[slot]; }
   SlotSet SlotsOf(uint64_t member) const;
+  // The same slots, with their epochs.
+  OwnedSlots OwnedBy(uint64_t member) const;
 
   // Returns this topology with what `other` knows better. Returns
   // kFailedPrecondition if it is that of another cluster.

@@ -22,6 +22,7 @@
 //   visit.Each(records)     each record's fields: those of FieldsOf<Record>
 //   visit.CodeOf(status)    u32, the status's code
 //   visit.MessageOf(status) the status's text, somewhere after its code
+//   visit.Slots(slots)      a SlotSet: a vector of the numbers of ToWords
 //   visit.Count(array)      u64: how many elements an array has
 //   visit.Array(array)      the elements of a counted array; arrays come in the
 //                           order in which they were counted
@@ -48,6 +49,7 @@
 #include <vector>
 
 #include "cc/base/byte_reader.h"
+#include "cc/base/slot_set.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/store/table_config_codec.h"
@@ -126,6 +128,8 @@ class FieldWriter {
   }
   void MessageOf(const Status& status) { writer_.Text(status.message()); }
 
+  void Slots(const SlotSet& slots) { Put(ToWords(slots)); }
+
   template <typename Elements>
   void Count(const Elements& array) {
     writer_.U64(array.size());
@@ -192,6 +196,7 @@ class FieldBounds {
 
   void CodeOf(const Status&) { bytes_ += sizeof(uint32_t); }
   void MessageOf(const Status&) { AddText(); }
+  void Slots(const SlotSet&) { bytes_ += 2 * sizeof(uint32_t); }
   template <typename Elements>
   void Count(const Elements&) {
     bytes_ += sizeof(uint64_t);
@@ -274,6 +279,15 @@ class FieldReader {
   void MessageOf(Status& status) {
     std::string message = reader_.Text();
     if (code_ != Code::kOk) status = Status(code_, std::move(message));
+  }
+
+  void Slots(SlotSet& slots) {
+    std::vector<uint64_t> words;
+    Get(words);
+    if (stopped()) return;
+    auto read = SlotsFromWords(words);
+    if (read.ok()) slots = *read;
+    Check([&] { return read.status(); });
   }
 
   template <typename Elements>

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "cc/base/slot_set.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
@@ -198,15 +199,15 @@ struct Message<ExportRequest> : PlainMessage {
 
   template <typename Visit, typename Request>
   static void Fields(Visit& visit, Request& request) {
-    visit(request.table, request.cursor.position, request.cursor.shard,
-          kReserved, request.max_rows);
+    visit(request.table, request.cursor.position, request.cursor.owners,
+          request.cursor.shard, kReserved, request.max_rows, request.route);
   }
 
   template <typename Visit, typename Request>
   static void ReplyFields(Visit& visit, Request& request) {
     auto& page = request.page;
-    visit(request.cursor.position, request.cursor.shard, request.dim,
-          request.state_size, page.use_time);
+    visit(request.cursor.position, request.cursor.owners, request.cursor.shard,
+          request.dim, request.state_size, page.use_time);
     visit.Check([&] {
       return CheckEnum(page.use_time, {}, UseTime::kSeconds,
                        "a page of rows has ages in the unknown unit ",
@@ -275,11 +276,21 @@ struct FieldsOf<TableChanges> {
     visit.Expect([&] { return table.config.Validate(); });
     visit.Count(table.rows.ids);
     visit.Count(table.rows.erased);
-    visit(table.fate, kReserved);
+    visit(table.fate, table.row_bytes, table.time, table.identity.is_complete,
+          table.identity.number);
     visit.Expect([&] {
       return CheckEnum(table.fate, {}, kLastFate,
                        "a table has the unknown fate ");
     });
+  }
+};
+
+template <>
+struct FieldsOf<SlotsOfEpoch> {
+  template <typename Visit, typename Slots>
+  static void Fields(Visit& visit, Slots& slots) {
+    visit(slots.epoch, kReserved);
+    visit.Slots(slots.slots);
   }
 };
 
@@ -292,20 +303,27 @@ struct Message<ChangesRequest> : PlainMessage {
     auto& position = request.position;
     visit(position.follower, position.epoch, position.version,
           position.base_save, request.max_rows, request.max_bytes,
-          request.shard, kReserved);
+          request.member, request.shard, request.whole_rows);
+    visit.Slots(request.slots);
   }
 
   template <typename Visit, typename Request>
   static void ReplyFields(Visit& visit, Request& request) {
     visit(request.position.epoch, request.position.version,
-          request.position.base_save, request.begins, request.complete,
-          request.tables);
+          request.position.base_save, request.begins, request.complete);
+    visit(request.held.cluster, request.held.epochs);
+    visit.Slots(request.fresh);
+    visit(request.tables);
     for (auto& table : request.tables) {
       auto& rows = table.rows;
       visit.Array(rows.ids);
       visit.Array(rows.erased);
       // The product does not overflow: a body has fewer than 2^27 ids.
-      visit.Array(rows.weights, uint64_t{rows.ids.size()} * table.config.dim);
+      const uint64_t count = rows.ids.size();
+      const bool whole = table.row_bytes != 0;
+      visit.Array(rows.weights, whole ? 0 : count * table.config.dim);
+      visit.Pad();
+      visit.Array(rows.bytes, count * table.row_bytes);
       visit.Pad();
       visit.Expect([&] {
         const bool has_rows = !rows.ids.empty() || !rows.erased.empty();
@@ -336,6 +354,7 @@ struct FieldsOf<CheckpointProgress> {
     visit.CodeOf(progress.base_outcome);
     visit(kReserved, progress.needed);
     visit.MessageOf(progress.base_outcome);
+    visit.Slots(progress.slots);
   }
 };
 
@@ -345,25 +364,17 @@ struct Message<CheckpointRequest> : PlainMessage {
 
   template <typename Visit, typename Request>
   static void Fields(Visit& visit, Request& request) {
-    visit(request.action, request.shard_index, request.shard_count, kReserved,
-          request.save_id, request.parent_id, request.generation,
-          request.folder, request.files);
-    visit.Expect([&] { return Check(request); });
+    visit(request.action, kReserved, request.save_id, request.parent_id,
+          request.generation, request.folder, request.files);
+    visit.Expect([&] {
+      return CheckEnum(request.action, CheckpointAction::kSave,
+                       kLastCheckpointAction, "unknown checkpoint action ");
+    });
   }
 
   template <typename Visit, typename Request>
   static void ReplyFields(Visit& visit, Request& request) {
     visit(request.shards);
-  }
-
- private:
-  static Status Check(const CheckpointRequest& request) {
-    PERSIA_RETURN_IF_ERROR(CheckEnum(request.action, CheckpointAction::kSave,
-                                     kLastCheckpointAction,
-                                     "unknown checkpoint action "));
-    if (request.shard_index < request.shard_count) return Status();
-    return InvalidArgument("shard_index must be below shard_count, received ",
-                           request.shard_index, " and ", request.shard_count);
   }
 };
 
@@ -426,5 +437,8 @@ struct Message<TopologyRequest> : PlainMessage {
 };
 
 }  // namespace persia
+
+// Defines more messages; not for others to include.
+#include "cc/wire/moving_messages.h"
 
 #endif  // PERSIA_CC_WIRE_MESSAGES_H_

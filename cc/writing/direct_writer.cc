@@ -33,4 +33,9 @@ Status DirectWriter::Remove(Table* table, RemoveRequest* request, uint64_t*) {
   return Status();
 }
 
+Status DirectWriter::Place(Table* table, const RawRows& rows, uint64_t*) {
+  table->Restore(rows);
+  return Status();
+}
+
 }  // namespace persia

@@ -19,6 +19,7 @@ class DirectWriter : public RowWriter {
                 uint64_t* log_end) override;
   Status Remove(Table* table, RemoveRequest* request,
                 uint64_t* log_end) override;
+  Status Place(Table* table, const RawRows& rows, uint64_t* log_end) override;
   void TellTime(Table*, uint64_t*) override {}
 };
 

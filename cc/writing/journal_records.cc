@@ -62,6 +62,15 @@ Span<const T> ReadArray(ByteReader* reader, uint64_t count) {
   return values;
 }
 
+Status ReadSlots(ByteReader* reader, uint64_t count, SlotSet* slots) {
+  const auto words = reader->Array<uint64_t>(count);
+  const auto read =
+      SlotsFromWords(std::vector<uint64_t>(words.begin(), words.end()));
+  if (!read.ok()) return read.status();
+  *slots = *read;
+  return Status();
+}
+
 }  // namespace
 
 template <typename T>
@@ -153,10 +162,12 @@ RecordBody RecordBody::Restore(const RestoreRecord& restore) {
   ByteWriter fields;
   fields.U64(restore.shard.save_id);
   fields.U64(restore.generation);
-  fields.U32(restore.shard.shard_index);
-  fields.U32(restore.shard.shard_count);
+  fields.U64(restore.shard.member);
+  const std::vector<uint64_t> slots = ToWords(restore.shard.slots);
+  fields.U64(slots.size());
   fields.U64(restore.files.size());
   fields.U64(restore.tables.size());
+  for (const uint64_t word : slots) fields.U64(word);
   for (const auto& [table, identity] : restore.tables) {
     fields.U64(table);
     WriteIdentity(identity, &fields);
@@ -213,6 +224,51 @@ RecordBody RecordBody::Topology(uint64_t member,
   fields.U64(member);
   fields.U64(body.flags_.size());
   body.Array(Span<const uint8_t>(body.flags_));
+  body.Close(&fields);
+  return body;
+}
+
+RecordBody RecordBody::Placed(const PlacedRecord& placed) {
+  RecordBody body(RecordType::kPlaced);
+  ByteWriter fields;
+  fields.U64(placed.table);
+  fields.U64(placed.ids.size());
+  fields.U32(placed.row_bytes);
+  fields.U32(0);
+  body.Array(placed.ids);
+  body.Array(placed.rows);
+  body.Close(&fields);
+  return body;
+}
+
+RecordBody RecordBody::Cleared(const ClearedRecord& cleared) {
+  RecordBody body(RecordType::kCleared);
+  const std::vector<uint64_t> words = ToWords(cleared.slots);
+  ByteWriter fields;
+  fields.U64(cleared.generation);
+  fields.U64(words.size());
+  fields.U32(cleared.arrives ? 1 : 0);
+  fields.U32(cleared.removes ? 1 : 0);
+  for (const uint64_t word : words) fields.U64(word);
+  body.Close(&fields);
+  return body;
+}
+
+RecordBody RecordBody::Applied(const AppliedRecord& record) {
+  RecordBody body(RecordType::kApplied);
+  const SlotsApplied& applied = record.applied;
+  const std::vector<uint64_t> words = ToWords(applied.slots);
+  ByteWriter fields;
+  fields.U64(words.size());
+  fields.U64(applied.clients.size());
+  fields.U32(record.is_owned ? 1 : 0);
+  fields.U32(0);
+  for (const uint64_t word : words) fields.U64(word);
+  for (const ClientWindow& window : applied.clients) {
+    fields.U64(window.client);
+    fields.U64(window.highest);
+    for (const uint64_t word : window.applied) fields.U64(word);
+  }
   body.Close(&fields);
   return body;
 }
@@ -289,10 +345,11 @@ Status ReadRestore(const LogRecord& record, RestoreRecord* restore) {
   ByteReader reader(record.body);
   restore->shard.save_id = reader.U64();
   restore->generation = reader.U64();
-  restore->shard.shard_index = reader.U32();
-  restore->shard.shard_count = reader.U32();
+  restore->shard.member = reader.U64();
+  const uint64_t words = reader.U64();
   const uint64_t files = reader.U64();
   const uint64_t tables = reader.U64();
+  const auto slots = reader.Array<uint64_t>(words);
   restore->tables.clear();
   for (uint64_t t = 0; t < tables && !reader.failed(); ++t) {
     auto& [table, identity] = restore->tables.emplace_back();
@@ -304,7 +361,11 @@ Status ReadRestore(const LogRecord& record, RestoreRecord* restore) {
   for (uint64_t f = 0; f < files && !reader.failed(); ++f) {
     restore->files.push_back(reader.Text());
   }
-  return reader.Finish("Restore record");
+  PERSIA_RETURN_IF_ERROR(reader.Finish("Restore record"));
+  const auto owned = SlotsFromWords({slots.begin(), slots.end()});
+  if (!owned.ok()) return owned.status();
+  restore->shard.slots = *owned;
+  return Status();
 }
 
 Status ReadCut(const LogRecord& record, CutRecord* cut) {
@@ -347,6 +408,48 @@ Status ReadUses(const LogRecord& record, UsesRecord* uses) {
   uses->now = reader.U32();
   uses->ids = ReadArray<int64_t>(&reader, count);
   return reader.Finish("Uses record");
+}
+
+Status ReadPlaced(const LogRecord& record, PlacedRecord* placed) {
+  ByteReader reader(record.body);
+  placed->table = reader.U64();
+  const uint64_t count = reader.U64();
+  placed->row_bytes = reader.U32();
+  reader.Zero32();
+  if (count > kMaxValues) {
+    return Status(Code::kDataLoss, "a Placed record has too many ids");
+  }
+  placed->ids = ReadArray<int64_t>(&reader, count);
+  placed->rows = ReadArray<std::byte>(&reader, count * placed->row_bytes);
+  return reader.Finish("Placed record");
+}
+
+Status ReadCleared(const LogRecord& record, ClearedRecord* cleared) {
+  ByteReader reader(record.body);
+  cleared->generation = reader.U64();
+  const uint64_t words = reader.U64();
+  cleared->arrives = reader.Bool32();
+  cleared->removes = reader.Bool32();
+  PERSIA_RETURN_IF_ERROR(ReadSlots(&reader, words, &cleared->slots));
+  return reader.Finish("Cleared record");
+}
+
+Status ReadApplied(const LogRecord& record, AppliedRecord* read) {
+  ByteReader reader(record.body);
+  const uint64_t words = reader.U64();
+  const uint64_t clients = reader.U64();
+  read->is_owned = reader.Bool32();
+  reader.Zero32();
+  SlotsApplied* const applied = &read->applied;
+  PERSIA_RETURN_IF_ERROR(ReadSlots(&reader, words, &applied->slots));
+  applied->clients.clear();
+  for (uint64_t i = 0; i < clients && !reader.failed(); ++i) {
+    ClientWindow& window = applied->clients.emplace_back();
+    window.client = reader.U64();
+    window.highest = reader.U64();
+    for (uint64_t& word : window.applied) word = reader.U64();
+  }
+  return reader.Finish("Applied record");
 }
 
 }  // namespace persia

@@ -18,10 +18,11 @@
 //             value, and of offsets, weights and gradients, 32 bits per value
 //   Assign  = key, number of ids, 64 bits each; dim, state size, 32 bits each;
 //             the arrays of ids, weights and state
-//   Restore = save id, generation, 64 bits each; shard index, shard count, 32
-//             bits each; number of files, number of tables, 64 bits each; for
-//             each table its key, 64 bits, and its new identity; texts of the
-//             folder and the files
+//   Restore = save id, generation, the shard's id, number of words, number of
+//             files, number of tables, 64 bits each; the words, 64 bits each,
+//             which are the slots that the shard owned: see ToWords in
+//             slot_set.h; for each table its key, 64 bits, and its new
+//             identity; texts of the folder and the files
 //   Drop    = key, drop id, 64 bits each; 1 if the table stays, else 0, 32
 //             bits; 0, 32 bits
 //   Uses    = key, count, 64 bits each; time of a training lookup, time of the
@@ -33,6 +34,17 @@
 //   Topology = the shard's id, number of bytes, 64 bits each; array of as many
 //             bytes: the encoded topology, or none if the shard belongs to no
 //             cluster
+//   Placed  = key, number of ids, 64 bits each; bytes of a row, 0, 32 bits
+//             each; arrays of the ids, 64 bits each, and of their rows in the
+//             table's layout
+//   Cleared = generation of the store from now on, number of words, 64 bits
+//             each; 1 if rows of the slots will come, else 0; 1 if the rows
+//             that are there are removed, else 0, 32 bits each; that many words
+//             of 64 bits: see ToWords
+//   Applied = number of words, number of clients, 64 bits each; 1 if the shard
+//             owns the slots, else 0; 0, 32 bits each; that many words of 64
+//             bits: see ToWords; for each client its number, its highest
+//             sequence number, 64 bits each, and ClientWindow::applied
 //
 // An Update record has the ids and bags as they were in the request. The
 // Changes record that creates a row comes before any Update of the row. Uses
@@ -58,6 +70,7 @@
 #include "cc/log/segment_scanner.h"
 #include "cc/service/embedding_service.h"
 #include "cc/store/table.h"
+#include "cc/writing/slot_windows.h"
 
 namespace persia {
 
@@ -72,6 +85,9 @@ enum class RecordType : uint16_t {
   kDrop = 8,       // A table is dropped, or all its rows are.
   kUses = 9,       // Rows were looked up, or the table's time advanced.
   kTopology = 10,  // The cluster's topology, as the shard knows it, changes.
+  kPlaced = 11,    // Rows come from another shard.
+  kCleared = 12,   // Some slots begin to be taken over, or were given away.
+  kApplied = 13,   // Which updates other shards have applied to some slots.
 };
 
 // What the recovery log records.
@@ -84,7 +100,7 @@ using TableIdentities = std::vector<std::pair<TableKey, TableIdentity>>;
 
 // Names the checkpoint from which a recovery reads the rows.
 struct RestoreRecord {
-  ShardHeader shard;
+  ShardHeader shard;  // Its slots are those whose rows are read.
   uint64_t generation = 0;
   std::string folder;
   std::vector<std::string> files;  // Paths; those of parents come first.
@@ -111,6 +127,26 @@ struct CutRecord {
   std::vector<OfTable> tables;
 };
 
+// Rows that come from another shard, in the table's layout. Does not own them.
+struct PlacedRecord {
+  TableKey table = 0;
+  uint32_t row_bytes = 0;
+  Span<const int64_t> ids;
+  Span<const std::byte> rows;
+};
+
+struct ClearedRecord {
+  uint64_t generation = 0;  // Of the store.
+  SlotSet slots;
+  bool arrives = false;  // Whether rows will come from another shard.
+  bool removes = false;  // Whether the rows that are there are removed.
+};
+
+struct AppliedRecord {
+  SlotsApplied applied;
+  bool is_owned = false;  // Whether the shard owns the slots.
+};
+
 // A record's body in parts: the fields, and arrays that the RecordBody does not
 // own and that must outlive it.
 class RecordBody {
@@ -126,6 +162,9 @@ class RecordBody {
   static RecordBody Cut(const CutRecord& cut);
   static RecordBody Drop(const DropTableRequest& request);
   static RecordBody Uses(const UsesRecord& uses);
+  static RecordBody Placed(const PlacedRecord& placed);
+  static RecordBody Cleared(const ClearedRecord& cleared);
+  static RecordBody Applied(const AppliedRecord& record);
   // Copies `topology`, which need not outlive the body.
   static RecordBody Topology(uint64_t member, std::vector<uint8_t> topology);
 
@@ -176,6 +215,9 @@ Status ReadRestore(const LogRecord& record, RestoreRecord* restore);
 Status ReadCut(const LogRecord& record, CutRecord* cut);
 Status ReadDrop(const LogRecord& record, DropTableRequest* request);
 Status ReadUses(const LogRecord& record, UsesRecord* uses);
+Status ReadPlaced(const LogRecord& record, PlacedRecord* placed);
+Status ReadCleared(const LogRecord& record, ClearedRecord* cleared);
+Status ReadApplied(const LogRecord& record, AppliedRecord* applied);
 Status ReadTopology(const LogRecord& record, uint64_t* member,
                     ConstBytes* topology);
 

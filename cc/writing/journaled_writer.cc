@@ -145,6 +145,25 @@ Status JournaledWriter::Remove(Table* table, RemoveRequest* request,
   return Status();
 }
 
+Status JournaledWriter::Place(Table* table, const RawRows& rows,
+                              uint64_t* log_end) {
+  const RecordBody body = RecordBody::Placed(
+      {KeyOf(*table), static_cast<uint32_t>(table->layout().row_bytes),
+       rows.ids, rows.bytes});
+  RowChanges evicted;
+  std::lock_guard<std::mutex> lock(order_);
+  PERSIA_RETURN_IF_ERROR(MakeRows(table, rows.ids));
+  PERSIA_RETURN_IF_ERROR(Log(body, log_end));
+  PERSIA_RETURN_IF_ERROR(ApplyLogged(&journal_, [&] {
+    table->Restore(rows, &evicted);
+    return Status();
+  }));
+  if (evicted.empty()) return Status();
+  PERSIA_RETURN_IF_ERROR(LogChanges(table, evicted));
+  *log_end = changes_end_;
+  return Status();
+}
+
 void JournaledWriter::TellTime(Table* table, uint64_t* log_end) {
   if (!table->expires()) return;
   uint64_t end = 0;

@@ -37,6 +37,7 @@ class JournaledWriter : public RowWriter {
                 uint64_t* log_end) override;
   Status Remove(Table* table, RemoveRequest* request,
                 uint64_t* log_end) override;
+  Status Place(Table* table, const RawRows& rows, uint64_t* log_end) override;
   void TellTime(Table* table, uint64_t* log_end) override;
 
  private:

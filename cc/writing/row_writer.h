@@ -39,6 +39,11 @@ class RowWriter {
   virtual Status Remove(Table* table, RemoveRequest* request,
                         uint64_t* log_end) = 0;
 
+  // Sets whole rows that come from another shard, in the table's layout. The
+  // table may evict rows. kResourceExhausted if there is no memory for them.
+  virtual Status Place(Table* table, const RawRows& rows,
+                       uint64_t* log_end) = 0;
+
   // Logs the table's time, if its rows expire. Call it before a reply shows
   // that rows have expired, so that they are expired after a recovery too. If
   // the log has failed, the time is not logged, and reads continue.

@@ -23,6 +23,7 @@ UpdateWindow::Verdict UpdateWindow::Begin(uint64_t client, uint64_t sequence) {
   State& state = known->states[sequence % kWindow];
   if (state == State::kApplied) return Verdict::kApplied;
   if (state == State::kInProgress) return Verdict::kInProgress;
+  if (state == State::kUnknown) return Verdict::kTooOld;
   state = State::kInProgress;
   ++known->in_progress;
   return Verdict::kApply;
@@ -130,16 +131,21 @@ std::vector<ClientWindow> UpdateWindow::Export() const {
     window.highest = highest;
   }
   for (Client* client = oldest_; client != nullptr; client = client->newer) {
-    ClientWindow& window = windows.emplace_back();
+    ClientWindow window;
     window.client = client->number;
     window.highest = client->highest;
     for (uint64_t age = 0; age < kWindow && age <= client->highest; ++age) {
       const uint64_t sequence = client->highest - age;
       const State state = client->states[sequence % kWindow];
-      if (state == State::kApplied || client->CannotTell(sequence)) {
+      if (state == State::kApplied || state == State::kUnknown ||
+          client->CannotTell(sequence)) {
         window.Set(age);
       }
     }
+    // A window without updates would mean that the client was forgotten. One of
+    // which all updates were refused is as good as unknown.
+    const bool is_unused = window.highest < kWindow && window.IsEmpty();
+    if (!is_unused) windows.push_back(window);
   }
   return windows;
 }
@@ -153,7 +159,7 @@ void UpdateWindow::Import(const std::vector<ClientWindow>& clients) {
       clients_.erase(known);
     }
     forgotten_.erase(window.client);
-    if (window.applied == ClientWindow().applied) {
+    if (window.IsEmpty()) {
       forgotten_[window.client] = window.highest;
       continue;
     }
@@ -162,6 +168,38 @@ void UpdateWindow::Import(const std::vector<ClientWindow>& clients) {
     for (uint64_t age = 0; age < kWindow && age <= window.highest; ++age) {
       if (!window.Has(age)) continue;
       client->states[(window.highest - age) % kWindow] = State::kApplied;
+    }
+  }
+}
+
+void UpdateWindow::Doubt(const std::vector<ClientWindow>& others) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::unordered_map<uint64_t, const ClientWindow*, KeyedHash> by_client;
+  for (const ClientWindow& other : others) by_client[other.client] = &other;
+  for (auto& [number, client] : clients_) {
+    const auto other = by_client.find(number);
+    ClientWindow none;
+    none.client = number;
+    Doubt(other == by_client.end() ? none : *other->second, &client);
+  }
+  for (const ClientWindow& other : others) {
+    if (clients_.count(other.client) > 0) continue;
+    uint64_t& highest = forgotten_[other.client];
+    highest = std::max(highest, other.highest);
+  }
+}
+
+void UpdateWindow::Doubt(const ClientWindow& other, Client* client) {
+  if (other.highest > client->highest) MoveUp(client, other.highest);
+  for (uint64_t age = 0; age < kWindow && age <= client->highest; ++age) {
+    const uint64_t sequence = client->highest - age;
+    State& state = client->states[sequence % kWindow];
+    const bool is_newer = sequence > other.highest;
+    const uint64_t age_there = is_newer ? 0 : other.highest - sequence;
+    const bool is_known = is_newer || age_there < kWindow;
+    const bool is_applied = !is_newer && is_known && other.Has(age_there);
+    if (!is_known || is_applied != (state == State::kApplied)) {
+      state = State::kUnknown;
     }
   }
 }

@@ -20,9 +20,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cc/base/client_window.h"
 #include "cc/base/event_log.h"
 #include "cc/base/keyed_hash.h"
-#include "cc/checkpoint/client_window.h"
 
 namespace persia {
 
@@ -70,8 +70,12 @@ class UpdateWindow {
   // applied.
   void Import(const std::vector<ClientWindow>& clients);
 
+  // Makes it unknown whether an update was applied, if `others` tells otherwise
+  // of it than this window. Precondition: no update is in progress.
+  void Doubt(const std::vector<ClientWindow>& others);
+
  private:
-  enum class State : uint8_t { kUnseen, kInProgress, kApplied };
+  enum class State : uint8_t { kUnseen, kInProgress, kApplied, kUnknown };
   struct Client {
     uint64_t number = 0;
     uint64_t highest = 0;
@@ -95,6 +99,7 @@ class UpdateWindow {
   Client* Find(uint64_t number, uint64_t sequence, Verdict* verdict);
   Client* Make(uint64_t number, size_t most_forgotten);
   void MoveUp(Client* client, uint64_t sequence) const;
+  void Doubt(const ClientWindow& other, Client* client);
   void Link(Client* client);
   void Unlink(Client* client);
   bool MakeRoom(size_t most_forgotten);

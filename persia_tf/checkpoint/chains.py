@@ -11,7 +11,7 @@ from absl import logging
 from persia_tf import errors
 from persia_tf.checkpoint import folders
 from persia_tf.checkpoint.folders import Files
-from persia_tf.checkpoint.manifest import Manifest
+from persia_tf.checkpoint.manifest import Manifest, shard_of
 
 
 class Link(NamedTuple):
@@ -77,10 +77,13 @@ def parent_of(files: Files, link: Link) -> Link:
             f"{is_of}, but that folder now holds save {found.manifest.save_id} "
             f"instead of save {parent.save_id}. {advice}"
         )
-    if len(found.manifest.files) != len(link.manifest.files):
+    shards, parents_shards = (
+        {shard_of(file) for file in each.manifest.files} for each in (link, found)
+    )
+    if shards != parents_shards:
         raise errors.DataLossError(
-            f"{is_of}, but was saved by {len(link.manifest.files)} shards instead of "
-            f"{len(found.manifest.files)}. Restore an earlier checkpoint."
+            f"{is_of}, but was saved by the shards {sorted(shards)} instead of "
+            f"{sorted(parents_shards)}. Restore an earlier checkpoint."
         )
     return found
 

@@ -11,7 +11,7 @@ from absl import logging
 from persia_tf import errors, files
 from persia_tf.checkpoint import chains, folders
 from persia_tf.checkpoint.chains import Link
-from persia_tf.checkpoint.manifest import FILE_NAME
+from persia_tf.checkpoint.manifest import FILE_NAME, shard_of
 from persia_tf.checkpoint.reached_files import ReachedFiles
 from persia_tf.native import capi
 
@@ -52,10 +52,12 @@ def compact(path: str | os.PathLike[str]) -> str:
     if len(chain) == 1:
         return folder
     newest = chain[-1].manifest
-    count = len(newest.files)
-    names = [f"whole-{index:05d}-of-{count:05d}" for index in range(count)]
+    shards = [shard_of(file) for file in newest.files]
+    names = [f"whole-{shard}" for shard in shards]
     try:
-        rows = sum(_compact_shard(chain, index, names[index]) for index in range(count))
+        rows = sum(
+            _compact_shard(chain, shard, name) for shard, name in zip(shards, names)
+        )
     except errors.PersiaError:
         reached.remove_files(folder, names)
         raise
@@ -78,9 +80,14 @@ def _reached(path: str) -> str:
     return path.rstrip("/")
 
 
-def _compact_shard(chain: list[Link], index: int, name: str) -> int:
+def _compact_shard(chain: list[Link], shard: str, name: str) -> int:
     """Merges one shard's files of a chain into a new file; returns its row count."""
-    paths = [capi.utf8(f"{link.folder}/{link.manifest.files[index]}") for link in chain]
+    paths = [
+        capi.utf8(f"{link.folder}/{file}")
+        for link in chain
+        for file in link.manifest.files
+        if shard_of(file) == shard
+    ]
     out = capi.utf8(f"{chain[-1].folder}/{name}")
     library = capi.library()
     library.persia_checkpoint_compact_files(

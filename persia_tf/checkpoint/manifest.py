@@ -45,7 +45,7 @@ class Manifest:
 
     Attributes:
         save_id: The checkpoint's unique number, which all of its files contain.
-        files: The names of the checkpoint's files, one per shard.
+        files: The names of the checkpoint's files, one per shard: see `shard_of`.
         rows: The number of rows in all files.
         bytes: The total size of all files, in bytes.
         created: When the save began, in ISO 8601, in UTC.
@@ -109,6 +109,15 @@ class Manifest:
                 f"{where}/{FILE_NAME} is damaged: {error!r}. Restore an earlier "
                 "checkpoint."
             ) from error
+
+
+def shard_of(file: str) -> str:
+    """Returns which shard wrote a file, or the file that was compacted to it.
+
+    The shard is the part of the name after the first "-", as in `shard-00003` and,
+    after a compaction, `whole-00003`.
+    """
+    return file.partition("-")[2]
 
 
 def _checked(manifest: Manifest) -> Manifest:

@@ -7,6 +7,7 @@ import time
 
 from absl import logging
 
+from persia_tf import errors
 from persia_tf.checkpoint import (
     chains,
     extra_files,
@@ -14,12 +15,17 @@ from persia_tf.checkpoint import (
     missing_rows,
     progress_bar,
     residuals,
+    taking_part,
 )
 from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Progress, Shards
 from persia_tf.checkpoint.waiting import wait_for_all, wait_until_not_needed
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import current_cluster
+
+# For how long a restore is begun again while slots move from shard to shard.
+_MOST_WAIT_SECONDS = 60
+_PAUSE_SECONDS = 1
 
 
 def restore(
@@ -73,6 +79,8 @@ def restore(
         NotFoundError: if there is no complete checkpoint.
         DataLossError: if a file of the checkpoint, or of a checkpoint that it adds to,
             is damaged or missing.
+        SlotsMovedError: if slots move from shard to shard for longer than a minute:
+            see `persia reshard`.
         InvalidArgumentError: if a table has another `output_dim`, or `path` is a file.
         PersiaError: if a shard does not answer (the message names the shard), or if a
             shard cannot write the rows to its recovery folder. If writing them failed,
@@ -81,6 +89,20 @@ def restore(
     """
     cluster = cluster if cluster is not None else current_cluster()
     cluster.flush()
+    until = time.monotonic() + _MOST_WAIT_SECONDS
+    while True:
+        try:
+            return _restore(path, cluster, progress)
+        except errors.SlotsMovedError as error:
+            if time.monotonic() >= until:
+                raise
+            logging.warning("the restore begins again: %s", error)
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _restore(
+    path: str | os.PathLike[str], cluster: Cluster, progress: progress_bar.Progress
+) -> str:
     shards = Shards(cluster.session)
     folder = folders.find(shards, location(path, cluster))
     chain = chains.read(shards, folder)
@@ -96,7 +118,11 @@ def restore(
 
     try:
         shards.restore(folder, manifest.save_id, chains.paths_of(chain))
-        wait_for_all(shards, tell)
+        # A shard that joins the cluster later has nothing to restore.
+        begun = shards.progress()
+        taking_part.check_restarted(begun)
+        files = taking_part.at_work(begun)
+        wait_for_all(shards, tell, lambda progress: taking_part.select(progress, files))
         # The generation must increase with every restore, even if different programs
         # restore, so it is the current time.
         generation = time.time_ns()

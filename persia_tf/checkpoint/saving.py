@@ -6,8 +6,9 @@ import datetime
 import os
 import secrets
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypedDict
 
 from absl import logging
 
@@ -19,9 +20,10 @@ from persia_tf.checkpoint import (
     folders,
     progress_bar,
     residuals,
+    taking_part,
     whole_tables,
 )
-from persia_tf.checkpoint.manifest import FILE_NAME, Manifest, Parent
+from persia_tf.checkpoint.manifest import FILE_NAME, Manifest, Parent, shard_of
 from persia_tf.checkpoint.shards import Shards
 from persia_tf.checkpoint.waiting import wait_for_all
 from persia_tf.cluster import Cluster
@@ -29,6 +31,10 @@ from persia_tf.current_cluster import current_cluster
 
 DEFAULT_MAX_TO_KEEP = 5
 _MOST_KEPT = 10**6
+
+# How often a save is begun, with a pause between, if slots move meanwhile.
+_MOST_ATTEMPTS = 30
+_PAUSE_SECONDS = 0.05
 
 
 class SaveOptions(TypedDict, total=False):
@@ -62,8 +68,8 @@ def save(
     since that checkpoint is restored with its earlier time of last use, by which
     eviction ranks it. If a shard does not know what changed, a full checkpoint is saved
     instead, with a warning in the log. That happens after the shard was restarted,
-    after a `restore`, after a table was cleared or dropped, and after a save to another
-    folder.
+    after a `restore`, after a table was cleared or dropped, after a save to another
+    folder, and after rows moved from shard to shard.
 
     If several programs train one cluster, one of them must save, and the others must
     not train meanwhile.
@@ -122,19 +128,51 @@ def save(
     cluster.flush()
     whole_tables.check(cluster)
     shards = Shards(cluster.session)
-    parent = _parent_in(shards, where) if incremental else None
     kept = residuals.copied(cluster.session)
-    try:
-        started = Save(shards, where, max_to_keep, parent, kept, extra)
-    except errors.FailedPreconditionError as error:
-        if parent is None:
-            raise
-        # A shard may have restarted since it was asked what it knows.
-        logging.warning("this checkpoint will be a full one: %s", error)
-        started = Save(shards, where, max_to_keep, None, kept, extra)
-    if block:
-        started.wait(progress=progress)
-    return started
+
+    def start(base: _Base | None) -> Save:
+        started = Save(shards, where, max_to_keep, base, kept, extra)
+        if block:
+            started.wait(progress=progress)
+        return started
+
+    return _saved(shards, where, incremental, start)
+
+
+class _Base(NamedTuple):
+    """The checkpoint that an increment adds to."""
+
+    parent: Parent
+    shards: frozenset[str]  # Those that wrote its files: see `shard_of`.
+
+
+def _shards_of(files: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(shard_of, files))
+
+
+def _saved(
+    shards: Shards,
+    path: str,
+    incremental: bool,
+    start: Callable[[_Base | None], Save],
+) -> Save:
+    """Calls `start`, again if slots move from shard to shard meanwhile."""
+    attempts = 1
+    while True:
+        base = _base_in(shards, path) if incremental else None
+        try:
+            return start(base)
+        except errors.SlotsMovedError as error:
+            if attempts == _MOST_ATTEMPTS:
+                raise (error.__cause__ or error) from None
+        except errors.FailedPreconditionError as error:
+            if base is None:
+                raise
+            # A shard may have restarted since it was asked what it knows.
+            logging.warning("this checkpoint will be a full one: %s", error)
+            incremental = False
+        attempts += 1
+        time.sleep(_PAUSE_SECONDS)
 
 
 def checked_max_to_keep(value: Any) -> int | None:
@@ -160,7 +198,7 @@ def location(path: str | os.PathLike[str], cluster: Cluster) -> str:
     return os.path.abspath(text)
 
 
-def _parent_in(shards: Shards, path: str) -> Parent | None:
+def _base_in(shards: Shards, path: str) -> _Base | None:
     """Returns the checkpoint that an increment in `path` can add to, or None."""
     found = folders.complete(shards, path)
     if not found:
@@ -168,7 +206,7 @@ def _parent_in(shards: Shards, path: str) -> Parent | None:
     try:
         # Read the whole chain: an increment that adds to a broken chain could not be
         # restored.
-        parent_id = chains.read(shards, found[-1])[-1].manifest.save_id
+        parent = chains.read(shards, found[-1])[-1].manifest
     except (errors.DataLossError, errors.FailedPreconditionError) as error:
         logging.warning(
             "the next checkpoint will be a full one, since no increment can build on "
@@ -176,12 +214,16 @@ def _parent_in(shards: Shards, path: str) -> Parent | None:
             error,
         )
         return None
-    if shards.base_ids() == {parent_id}:
-        return Parent(os.path.basename(found[-1]), parent_id)
+    now = shards.progress()
+    knows_changes = {shard.base_id for shard in now} == {parent.save_id}
+    saved = _shards_of(parent.files)
+    if knows_changes and _shards_of(shard.file for shard in now) == saved:
+        name = os.path.basename(found[-1])
+        return _Base(Parent(name, parent.save_id), saved)
     logging.warning(
         "the next checkpoint will be a full one, since a shard does not know what "
         "changed after %s: the shard was restarted or restored, dropped or cleared a "
-        "table, or was saved elsewhere",
+        "table, was saved elsewhere, or has rows of other slots now",
         found[-1],
     )
     return None
@@ -205,7 +247,7 @@ class Save:
         shards: Shards,
         path: str,
         max_to_keep: int | None,
-        parent: Parent | None,
+        base: _Base | None,
         residuals_of_gradients: Sequence[bytes],
         extra_of_program: bytes,
     ) -> None:
@@ -213,10 +255,10 @@ class Save:
         self._shards = shards
         self._path = path
         self._max_to_keep = max_to_keep
-        self._parent = parent
+        self._parent = base.parent if base is not None else None
         self._residuals = residuals_of_gradients
         self._extra = extra_of_program
-        self.is_incremental = parent is not None
+        self.is_incremental = base is not None
         self.kept: list[str] | None = None
         # The number is never 0, since 0 stands for "no checkpoint".
         self.save_id = secrets.randbits(63) + 1
@@ -225,8 +267,13 @@ class Save:
         self._show: Callable[[int, int], None] | None = None
         self._error: errors.PersiaError | None = None
         try:
-            parent_id = parent.save_id if parent is not None else 0
+            parent_id = base.parent.save_id if base is not None else 0
             shards.save(self.folder, self.save_id, parent_id)
+            self._files = taking_part.checked(shards.progress())
+            if base is not None and base.shards != _shards_of(self._files):
+                raise errors.SlotsMovedError(
+                    "shards have joined or left the cluster: save again"
+                )
         except errors.PersiaError:
             self._clean_up()  # Some shards may have begun to save.
             raise
@@ -280,7 +327,11 @@ class Save:
             )
 
     def _write_manifest(self) -> Manifest:
-        written = wait_for_all(self._shards, self._tell)
+        written = wait_for_all(
+            self._shards,
+            self._tell,
+            lambda progress: taking_part.select(progress, self._files),
+        )
         of_residuals = residuals.write(self._shards, self.folder, self._residuals)
         of_extra = extra_files.write(self._shards, self.folder, self._extra)
         manifest = Manifest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ class Progress(NamedTuple):
 
     Attributes:
         file: The name of the shard's file in the checkpoint's folder.
+        is_idle: Whether the shard has no record of a save or restore.
         has_ended: Whether the shard has finished, or failed.
         error: Why the shard failed to save or restore; None if it did not fail.
         rows: Rows written or read so far.
@@ -48,16 +50,20 @@ class Progress(NamedTuple):
         bytes: Bytes written or read so far.
         base_id: The `save_id` of the checkpoint to which the shard can add an
             increment; 0 if there is none.
+        slots: For a save, the slots whose rows the file has; if the shard is idle, the
+            slots that it owns. An integer with a bit for each slot, lowest bits first.
         need: The checkpoint that the shard needs to recover after a crash, or None.
     """
 
     file: str
+    is_idle: bool
     has_ended: bool
     error: errors.PersiaError | None
     rows: int
     total_rows: int
     bytes: int
     base_id: int
+    slots: int
     need: Need | None
 
 
@@ -246,12 +252,14 @@ def _progress_of(native: capi.CheckpointProgress) -> Progress:
         error = errors.from_code(native.code, f"{file}: {message}")
     return Progress(
         file=file,
+        is_idle=native.state == _IDLE,
         has_ended=native.state != _RUNNING,
         error=error,
         rows=native.rows,
         total_rows=native.total_rows,
         bytes=native.bytes,
         base_id=native.base_id,
+        slots=int.from_bytes(bytes(native.slots), sys.byteorder),
         need=_need_of(file, native),
     )
 

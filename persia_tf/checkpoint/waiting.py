@@ -11,13 +11,16 @@ _POLL_SECONDS = 0.05
 
 
 def wait_for_all(
-    shards: Shards, tell: Callable[[list[Progress]], None] | None = None
+    shards: Shards,
+    tell: Callable[[list[Progress]], None] | None = None,
+    select: Callable[[list[Progress]], list[Progress]] = list,
 ) -> list[Progress]:
     """Waits until every shard has finished its save or restore.
 
     Args:
         shards: The shards.
         tell: A function that is called repeatedly with the progress of the shards.
+        select: A function that returns the shards to wait for.
 
     Returns:
         The final progress of each shard.
@@ -27,7 +30,7 @@ def wait_for_all(
             of the first is raised.
     """
     while True:
-        progress = shards.progress()
+        progress = select(shards.progress())
         if tell is not None:
             tell(progress)
         for shard in progress:

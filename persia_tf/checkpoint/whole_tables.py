@@ -16,12 +16,17 @@ def check(cluster: Cluster) -> None:
     shards seem to lack a table, all shards are queried a second time: the table may
     have been created and trained between the answers of two shards.
     """
-    if _torn_table(cluster.shard_stats()) is None:
+    if _torn_table(_owners(cluster)) is None:
         return
-    shards = cluster.shard_stats()
+    shards = _owners(cluster)
     name = _torn_table(shards)
     if name is not None:
         raise errors.FailedPreconditionError(_described(name, shards))
+
+
+def _owners(cluster: Cluster) -> list[ProcessStats]:
+    """The shards that own slots. Another one may not have any table yet."""
+    return [shard for shard in cluster.shard_stats() if shard.slots]
 
 
 def _torn_table(shards: Sequence[ProcessStats]) -> str | None:

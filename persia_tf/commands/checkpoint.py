@@ -172,6 +172,7 @@ class _Verifier:
         counts = [
             _read_file(f"{link.folder}/{file}", link) for file in link.manifest.files
         ]
+        _check_slots(counts, link.folder)
         rows = sum(count.rows for count in counts)
         if rows != link.manifest.rows:
             raise errors.DataLossError(
@@ -187,6 +188,24 @@ class _Verifier:
         if link.manifest.extra:
             told += f", {_count_extra(link)} bytes of the program"
         self._told[link.folder] = told
+
+
+def _check_slots(files_of_shards: list[capi.ShardFile], folder: str) -> None:
+    held = 0
+    for file in files_of_shards:
+        slots = int.from_bytes(bytes(file.slots), "little")
+        if held & slots:
+            raise errors.DataLossError(
+                f"several files of {folder} have the rows of the same slots: they are "
+                "not of one checkpoint"
+            )
+        held |= slots
+    missing = capi.SLOTS - bin(held).count("1")
+    if missing:
+        raise errors.DataLossError(
+            f"the files of {folder} have no rows of {missing} of {capi.SLOTS} slots: "
+            "files of shards are missing from its manifest"
+        )
 
 
 def _count_residuals(link: Link) -> int:

@@ -20,6 +20,7 @@ from persia_tf.commands import (
     data,
     launch,
     ps,
+    reshard,
     serve,
     status,
     table,
@@ -83,6 +84,7 @@ def parser() -> argparse.ArgumentParser:
         ("status", status, "show the counters of shards and their tables", None),
         ("top", top, "show a cluster's load, live", None),
         ("table", table, "show and drop the tables of shards", None),
+        ("reshard", reshard, "add, remove and replace the shards of a cluster", None),
         ("checkpoint", checkpoint, "save, restore, list and verify rows", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),
     ):

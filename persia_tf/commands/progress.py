@@ -17,23 +17,29 @@ class Progress:
 
     Args:
         title: What the command does with the rows, such as "Saving".
+        unit: What is counted.
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, unit: str = "rows") -> None:
         self._title = title
+        self._unit = unit
         self._is_terminal = sys.stderr.isatty()
         self._between = _TERMINAL_SECONDS if self._is_terminal else _LOG_SECONDS
         self._begin = self._told = time.monotonic()
         self._shows = False
 
     def show(self, rows: int, total: int) -> None:
-        """Shows `rows` of `total`, unless the last update was only a moment ago."""
+        """Shows `rows` (or other units) of `total`.
+
+        Does nothing if the last update was only a moment ago.
+        """
         now = time.monotonic()
         if now - self._told < self._between:
             return
         self._told = now
         share = f"{min(1.0, rows / total):.0%}" if total else "0%"
-        self._write(f"{self._title}: {rows:,} of about {total:,} rows ({share})")
+        done = f"{rows:,} of about {total:,} {self._unit} ({share})"
+        self._write(f"{self._title}: {done}")
 
     def end(self, text: str) -> None:
         """Prints the outcome, `text`, and the time that the command took."""

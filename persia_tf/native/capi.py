@@ -1,10 +1,10 @@
 """Bridge to the native core: libpersia.so through ctypes.
 
 `library()` returns the library with every function of `cc/capi/persia.h`,
-`persia_batches.h`, `persia_remote.h`, `persia_requests.h` and `persia_stats.h`
-declared. A function that returns a status raises one of `persia_tf.errors` on failure;
-text arguments must be encoded with `utf8()`. ctypes releases the GIL during each call,
-so other threads run meanwhile.
+`persia_batches.h`, `persia_cluster.h`, `persia_remote.h`, `persia_requests.h` and
+`persia_stats.h` declared. A function that returns a status raises one of
+`persia_tf.errors` on failure; text arguments must be encoded with `utf8()`. ctypes
+releases the GIL during each call, so other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from persia_tf import errors
+from persia_tf.native import cluster_types
 
 LIBRARY_NAME = "libpersia.so"
 LIBRARY_DIR_VARIABLE = "PERSIA_LIBRARY_DIR"
+
+
+# The number of slots, over which the ids of all tables are spread.
+SLOTS = 2**14
 
 
 class ServerHandle(ctypes.c_void_p):
@@ -130,6 +135,7 @@ class ExportCursor(ctypes.Structure):
     _fields_ = [
         ("shard", ctypes.c_uint32),
         ("position", ctypes.c_uint64),
+        ("owners", ctypes.c_uint64),
         ("at_end", ctypes.c_int),
     ]
 
@@ -173,6 +179,9 @@ class ChangesView(ctypes.Structure):
         ("begins", ctypes.c_int),
         ("complete", ctypes.c_int),
         ("tables", ctypes.c_int),
+        ("cluster", ctypes.c_uint64),
+        ("slot_epochs", ctypes.POINTER(ctypes.c_uint32)),
+        ("fresh", ctypes.POINTER(ctypes.c_uint8)),
     ]
 
 
@@ -183,8 +192,6 @@ class ChangedTable(ctypes.Structure):
         ("name", ctypes.c_char_p),
         ("dim", ctypes.c_uint32),
         ("row_dtype", ctypes.c_char_p),
-        ("shard_index", ctypes.c_uint32),
-        ("shard_count", ctypes.c_uint32),
         ("ids", ctypes.POINTER(ctypes.c_int64)),
         ("rows", ctypes.POINTER(ctypes.c_float)),
         ("count", ctypes.c_uint64),
@@ -236,6 +243,7 @@ class CheckpointProgress(ctypes.Structure):
         ("needed", ctypes.c_char_p),
         ("base_code", ctypes.c_int),
         ("base_message", ctypes.c_char_p),
+        ("slots", ctypes.c_uint64 * (SLOTS // 64)),
     ]
 
 
@@ -245,11 +253,11 @@ class ShardFile(ctypes.Structure):
     _fields_ = [
         ("save_id", ctypes.c_uint64),
         ("parent_id", ctypes.c_uint64),
-        ("shard_index", ctypes.c_uint32),
-        ("shard_count", ctypes.c_uint32),
+        ("member", ctypes.c_uint64),
         ("tables", ctypes.c_uint64),
         ("rows", ctypes.c_uint64),
         ("erased", ctypes.c_uint64),
+        ("slots", ctypes.c_uint64 * (SLOTS // 64)),
     ]
 
 
@@ -440,13 +448,11 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         ctypes.POINTER(PageHandle),
     ),
     "persia_session_changes": (
-        *(_TEXT, ctypes.c_uint32, ctypes.POINTER(FollowPosition), _COUNT),
+        *(_TEXT, ctypes.c_uint32, ctypes.c_uint64),
+        *(ctypes.POINTER(FollowPosition), _COUNT),
         ctypes.POINTER(ChangesHandle),
     ),
     "persia_changes_table": (ChangesHandle, _INT, ctypes.POINTER(ChangedTable)),
-    "persia_shards_of_ids": (
-        *(_IDS, _COUNT, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32)),
-    ),
     "persia_session_flush": (_TEXT,),
     "persia_session_move_shard": (_TEXT, ctypes.c_uint32, _TEXT),
     "persia_session_checkpoint": (
@@ -494,6 +500,11 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         *(_TEXT, _TEXT, ctypes.POINTER(Tls), _SECONDS),
         ctypes.POINTER(StatsHandle),
     ),
+    "persia_cluster_open": (
+        *(_TEXT, _TEXT, ctypes.POINTER(Tls), _SECONDS),
+        ctypes.POINTER(cluster_types.ClusterHandle),
+    ),
+    **cluster_types.STATUS_FUNCTIONS,
     "persia_stats_of_server": (ServerHandle, ctypes.POINTER(StatsHandle)),
     "persia_stats_of_session": (_TEXT, ctypes.POINTER(StatsHandle)),
     "persia_stats_process": (StatsHandle, _INT, ctypes.POINTER(ProcessStats)),
@@ -515,6 +526,7 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_batches_close": (None, (ctypes.c_int64,)),
     "persia_body_get": (None, (BodyHandle, ctypes.POINTER(BodyView))),
     "persia_body_free": (None, (BodyHandle,)),
+    "persia_slots_of_ids": (None, (_IDS, _COUNT, ctypes.POINTER(ctypes.c_uint32))),
     "persia_page_get": (None, (PageHandle, ctypes.POINTER(PageView))),
     "persia_page_free": (None, (PageHandle,)),
     "persia_changes_get": (None, (ChangesHandle, ctypes.POINTER(ChangesView))),
@@ -549,6 +561,7 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_stats_processes": (_INT, (StatsHandle,)),
     "persia_stats_bucket_bound": (ctypes.c_double, (_INT,)),
     "persia_stats_free": (None, (StatsHandle,)),
+    **cluster_types.VALUE_FUNCTIONS,
 }
 
 

@@ -10,7 +10,7 @@ from absl import logging
 from persia_tf.checkpoint import missing_rows
 from persia_tf.saving import stored_rows
 from persia_tf.saving.header import Header
-from persia_tf.table import Table
+from persia_tf.table import Table, uninterrupted
 
 
 def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
@@ -80,13 +80,18 @@ def _write(table: Table, own: Header, store: Any, saved: Header) -> None:
 def _remove_others(table: Table, saved_ids: np.ndarray) -> int:
     saved_ids.sort()
     removed = 0
-    for batch in table.export():
-        places = np.searchsorted(saved_ids, batch.ids)
-        found = np.zeros(len(batch.ids), bool)
-        inside = places < len(saved_ids)
-        found[inside] = saved_ids[places[inside]] == batch.ids[inside]
-        if not found.all():
-            removed += table.remove(batch.ids[~found])
+
+    def remove() -> None:
+        nonlocal removed
+        for batch in table.export():
+            places = np.searchsorted(saved_ids, batch.ids)
+            found = np.zeros(len(batch.ids), bool)
+            inside = places < len(saved_ids)
+            found[inside] = saved_ids[places[inside]] == batch.ids[inside]
+            if not found.all():
+                removed += table.remove(batch.ids[~found])
+
+    uninterrupted(remove)
     return removed
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from persia_tf.saving.header import Header
-from persia_tf.table import Rows, Table
+from persia_tf.table import Rows, Table, uninterrupted
 
 _HEADER = "persia_rows"
 
@@ -17,7 +17,7 @@ _HEADER = "persia_rows"
 def stored_bytes(table: Table) -> int:
     """Returns approximately how many bytes `store_rows` would store."""
     rows = len(table)
-    batch = next(table.export(1), None)
+    batch = uninterrupted(lambda: next(table.export(1), None))
     if batch is None:  # The table is empty, or all of its rows have expired.
         return 0
     return rows * (8 + 4 * (batch.rows.shape[1] + batch.state.shape[1]))
@@ -32,15 +32,16 @@ def store_rows(store: Any, table: Table, header: Header) -> None:
         header: Describes the table. The stored header is a copy with the actual `rows`
             and `batches`.
     """
-    rows = batches = 0
-    for batch in table.export():
-        if not len(batch.ids):
-            continue
-        for name, array in zip(_names(batches), batch):
+    # All rows are read before the first is stored, since the stores of some Keras
+    # versions cannot replace what they contain.
+    batches = uninterrupted(
+        lambda: [batch for batch in table.export() if len(batch.ids)]
+    )
+    for number, batch in enumerate(batches):
+        for name, array in zip(_names(number), batch):
             store[name] = array
-        rows += len(batch.ids)
-        batches += 1
-    header = dataclasses.replace(header, rows=rows, batches=batches)
+    rows = sum(len(batch.ids) for batch in batches)
+    header = dataclasses.replace(header, rows=rows, batches=len(batches))
     store_header(store, header)
 
 

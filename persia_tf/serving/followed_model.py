@@ -42,7 +42,8 @@ class FollowedModel:
                 "`model` must be loaded by tf.saved_model.load from an export of "
                 f"ptf.serving.export, and must have tables. Received: model={model!r}"
             )
-        self._writers: dict[str, TableWriter] | None = None
+        self._changed: ChangedTables | None = None
+        self._copies: RemoteCopies | None = None
         self._leave: Callable[[], object] = lambda: None
         self.base_save = NOW
         if all(hasattr(table, "write") for table in tables.values()):
@@ -50,7 +51,9 @@ class FollowedModel:
             # A finalizer runs only once: so a second `close` does not release tables
             # to which another `FollowedModel` may write by then.
             self._leave = weakref.finalize(self, _written.discard, model)
-            self._writers = {name: TableWriter(each) for name, each in tables.items()}
+            self._changed = ChangedTables(
+                {name: TableWriter(each) for name, each in tables.items()}
+            )
             self.base_save = read_save(model)
 
     def close(self) -> None:
@@ -60,20 +63,26 @@ class FollowedModel:
         """
         self._leave()
 
-    def sinks(self, shards: Sequence[str], servers: Sequence[str]) -> Sequence[Sink]:
-        """Returns an object for each shard, which applies the shard's changes.
+    def use_shards(self, shards: Sequence[str], servers: Sequence[str]) -> None:
+        """Notes which shards there are; call it before `sink`, and when they change.
 
         Args:
             shards: The addresses of the shards.
             servers: The addresses with which the cluster was created
-                (`Cluster.shards`): those of the shards, or those of embedding workers
-                in front of the shards.
+                (`Cluster.shards`): those of shards, or those of embedding workers in
+                front of the shards.
         """
-        if self._writers is None:
-            changed = RemoteCopies(shards, servers)
-        else:
-            changed = ChangedTables(self._writers, len(shards))
-        return [changed.of_shard(shard) for shard in range(len(shards))]
+        if self._changed is not None:
+            return
+        if self._copies is None:
+            self._copies = RemoteCopies(servers)
+        self._copies.use_shards(shards)
+
+    def sink(self) -> Sink:
+        """Returns an object that applies the changes of one more shard."""
+        if self._changed is not None:
+            return self._changed.of_shard()
+        return self._copies.of_shard()
 
 
 class _WrittenModels:

@@ -10,7 +10,7 @@ import numpy as np
 
 from persia_tf.base import checks
 from persia_tf.layers.absent_ids import OOV_ID
-from persia_tf.table import Rows, Table, UsedRows
+from persia_tf.table import Rows, Table, UsedRows, uninterrupted
 
 _MOST_COUNT = 2**32 - 1
 _MOST_ROWS = 2**62
@@ -128,6 +128,9 @@ class ChosenRows(AllRows):
 
     def __init__(self, table: Table, rule: KeepRows) -> None:
         super().__init__(table)
+        uninterrupted(lambda: self._choose(table, rule))
+
+    def _choose(self, table: Table, rule: KeepRows) -> None:
         best = _Best(rule.top)
         self.left_out = dict.fromkeys(_reasons(rule), 0)
         reserved: list[int] = []

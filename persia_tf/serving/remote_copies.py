@@ -5,16 +5,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+import numpy as np
+
 from persia_tf.following import Changes
+from persia_tf.native import capi
 from persia_tf.serving.remote_clients import RemoteClient, remote_clients
+
+_NO_SLOTS = np.zeros(capi.SLOTS, bool)
 
 
 class RemoteCopies:
     """Updates the copies of rows that clients in this process hold. Thread-safe.
 
     A client is updated if it looks up rows on the followed shards or servers. Copies
-    that such a client makes while all shards are followed do not expire. Its older
-    copies still expire, since changes of their rows may have been missed.
+    that such a client makes while the owners of all slots are followed do not expire.
+    Its older copies still expire, since changes of their rows may have been missed.
+    When slots move to another shard, changes just before may be missed: so all copies
+    from before then expire.
 
     If all clients use the same servers, but other servers are followed, the clients are
     updated too. In that case their copies always expire: the clients' servers, for
@@ -22,38 +29,61 @@ class RemoteCopies:
     copy the old row after it was notified of the change.
 
     Args:
-        shards: The addresses of the followed shards.
         servers: The addresses with which the followed cluster was created
-            (`Cluster.shards`): those of the shards, or those of embedding workers in
-            front of the shards.
+            (`Cluster.shards`): those of shards, or those of embedding workers in front
+            of the shards.
     """
 
-    def __init__(self, shards: Sequence[str], servers: Sequence[str]) -> None:
-        self._followed = (tuple(shards), tuple(servers))
+    def __init__(self, servers: Sequence[str]) -> None:
+        self._servers = tuple(servers)
         self._lock = threading.Lock()
-        self._is_followed = [False] * len(shards)
+        self._shards: frozenset[str] = frozenset()
+        # The slots that each followed shard owns; none while it is not followed.
+        self._followed: dict[ShardCopies, np.ndarray] = {}
 
-    def of_shard(self, shard: int) -> ShardCopies:
-        """Returns the object that applies the changes of one shard."""
-        return ShardCopies(self, shard)
-
-    def tell(self, shard: int, is_followed: bool) -> None:
-        """Records whether a shard is followed now."""
+    def use_shards(self, shards: Sequence[str]) -> None:
+        """Adds the addresses of shards that the cluster has, or had."""
         with self._lock:
-            self._is_followed[shard] = is_followed
-            _followed_clients.tell(self, all(self._is_followed))
+            self._shards |= frozenset(shards)
+
+    def of_shard(self) -> ShardCopies:
+        """Returns an object that applies the changes of one more shard."""
+        shard = ShardCopies(self)
+        self.tell(shard, _NO_SLOTS)
+        return shard
+
+    def tell(self, shard: ShardCopies, slots: np.ndarray) -> None:
+        """Records which slots are followed through a shard now: bool, `(16384,)`."""
+        with self._lock:
+            self._followed[shard] = slots
+            self._tell_clients()
+
+    def remove(self, shard: ShardCopies) -> None:
+        """Forgets a shard that has left the cluster."""
+        with self._lock:
+            self._followed.pop(shard, None)
+            self._tell_clients()
+
+    def _tell_clients(self) -> None:
+        followed = list(self._followed.values())
+        is_followed = bool(followed) and bool(np.logical_or.reduce(followed).all())
+        _followed_clients.tell(self, is_followed)
 
     def clients(self) -> list[RemoteClient]:
         """Returns the clients whose copies must be updated."""
         clients = {client: client.stats().addresses for client in remote_clients()}
         if len(set(clients.values())) == 1:
             return list(clients)
-        return [each for each, asks in clients.items() if asks in self._followed]
+        return [each for each, asks in clients.items() if self._follows(asks)]
 
     def clients_of_followed(self) -> set[int]:
         """Returns the numbers of the clients of the followed shards or servers."""
         every = (client.stats() for client in remote_clients())
-        return {each.number for each in every if each.addresses in self._followed}
+        return {each.number for each in every if self._follows(each.addresses)}
+
+    def _follows(self, addresses: Sequence[str]) -> bool:
+        # A client of some shards of a cluster finds the others.
+        return addresses == self._servers or self._shards.issuperset(addresses)
 
 
 class _FollowedClients:
@@ -90,9 +120,9 @@ _followed_clients = _FollowedClients()
 class ShardCopies:
     """Applies one shard's changes. Not thread-safe. See `RemoteCopies.of_shard`."""
 
-    def __init__(self, copies: RemoteCopies, shard: int) -> None:
+    def __init__(self, copies: RemoteCopies) -> None:
         self._copies = copies
-        self._shard = shard
+        self._slot_epochs = np.zeros(capi.SLOTS, np.uint32)  # Of the last reply.
 
     def apply(self, changes: Changes) -> tuple[int, int]:
         """Applies the changes that one poll returned.
@@ -102,14 +132,16 @@ class ShardCopies:
             has copies of them or not.
         """
         was_emptied = any(table.fate != "stays" for table in changes.tables)
-        if changes.begins != "on" or was_emptied:
+        has_moved = (changes.slot_epochs != self._slot_epochs).any()
+        self._slot_epochs = changes.slot_epochs
+        if changes.begins != "on" or was_emptied or has_moved:
             self.lost()
         for client in self._copies.clients() if changes.tables else []:
             for table in changes.tables:
                 client.refresh(table.name, table.ids, table.rows)
                 client.erase(table.name, table.erased)
         if changes.complete:
-            self._copies.tell(self._shard, is_followed=True)
+            self._copies.tell(self, changes.slots)
         return (
             sum(len(table.ids) for table in changes.tables),
             sum(len(table.erased) for table in changes.tables),
@@ -117,4 +149,8 @@ class ShardCopies:
 
     def lost(self) -> None:
         """Lets copies expire again, since changes may arrive late from now on."""
-        self._copies.tell(self._shard, is_followed=False)
+        self._copies.tell(self, _NO_SLOTS)
+
+    def leave(self) -> None:
+        """Forgets the shard, which has left the cluster."""
+        self._copies.remove(self)

@@ -142,18 +142,9 @@ def _options(name: str, cluster: Cluster, remote: Remote) -> dict[str, Any]:
     return {
         "cluster": name,
         "addresses": list(cluster.shards),
-        "placed_over": _placed_over(cluster),
         "timeout_seconds": remote.timeout,
         "on_failure": remote.on_failure,
         "hot_rows": remote.hot_rows,
         "hot_seconds": remote.hot_seconds,
         "wire_dtype": cluster.wire_dtype,
     }
-
-
-def _placed_over(cluster: Cluster) -> int:
-    """Returns how many shards have the rows, or 0 if embedding workers hide them."""
-    processes = cluster.stats()
-    if any(process.role == "worker" for process in processes):
-        return 0
-    return len(processes)

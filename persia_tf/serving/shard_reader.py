@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
 from absl import logging
 
 from persia_tf.following import Changes
@@ -44,6 +46,9 @@ class Sink(Protocol):
 
     def lost(self) -> None:
         """Called when changes may arrive late from now on, or no longer arrive."""
+
+    def leave(self) -> None:
+        """Called instead, and at last, when the shard has left the cluster."""
 
 
 @dataclasses.dataclass
@@ -96,6 +101,8 @@ class ShardReader:
         shard: The shard to poll. Only this reader's thread uses it.
         sink: Applies the changes of each poll.
         poll_seconds: The pause between two rounds, in seconds.
+        on_trouble: Called on the reader's thread when a round has failed, or the shard
+            owns other slots than before: the cluster may have other shards.
     """
 
     def __init__(
@@ -104,8 +111,12 @@ class ShardReader:
         shard: Shard,
         sink: Sink,
         poll_seconds: float,
+        on_trouble: Callable[[], object] = lambda: None,
     ) -> None:
         self._shard = shard
+        self._on_trouble = on_trouble
+        # Only this reader's thread uses it.
+        self._slot_epochs: np.ndarray | None = None
         self._sink = sink
         self._poll_seconds = poll_seconds
         self._pauses = Pauses()
@@ -151,6 +162,15 @@ class ShardReader:
         with self._applying:
             self._sink.lost()
 
+    def leave(self) -> None:
+        """Makes the reader's thread end, since its shard has left the cluster.
+
+        Returns without waiting for that: the shard may no longer answer.
+        """
+        self.begin_stop()
+        with self._applying:
+            self._sink.leave()
+
     def next_round(self) -> int:
         """Requests a round without the usual pause, and returns its number."""
         with self._changed:
@@ -184,8 +204,11 @@ class ShardReader:
                 self._round()
             # On any error, the model continues to serve what was applied before.
             except Exception as error:
-                self._sink.lost()
+                with self._applying:
+                    if not self._is_stopping():
+                        self._sink.lost()
                 self._note_failure(error)
+                self._on_trouble()
         if self._answers:
             self._shard.close()
 
@@ -211,12 +234,18 @@ class ShardReader:
                 if self._is_stopping():
                     return
                 rows, erased = self._apply(changes)
+            self._look_at_slots(changes)
             with self._changed:
                 self._progress.rows += rows
                 self._progress.erased += erased
                 if changes.complete:
                     self._note_current(began)
                     return
+
+    def _look_at_slots(self, changes: Changes) -> None:
+        before, self._slot_epochs = self._slot_epochs, changes.slot_epochs
+        if before is not None and (before != changes.slot_epochs).any():
+            self._on_trouble()
 
     def _is_stopping(self) -> bool:
         with self._changed:

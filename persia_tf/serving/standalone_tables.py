@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from persia_tf.cluster import Cluster
 from persia_tf.serving.export_manifest import ExportedTable
 from persia_tf.serving.kept_rows import AllRows
 from persia_tf.serving.served_table import ServedTable
+from persia_tf.table import uninterrupted
 
 
 class StandaloneTables:
@@ -41,7 +43,8 @@ class StandaloneTables:
         # as new as in the checkpoint.
         self.base_save = _last_save([rows.cluster for rows in chosen.values()])
         self.by_name = {
-            name: _filled(rows, row_dtype, tell) for name, rows in chosen.items()
+            name: uninterrupted(functools.partial(_filled, rows, row_dtype, tell))
+            for name, rows in chosen.items()
         }
 
     def told(self) -> dict[str, Any]:
@@ -66,6 +69,8 @@ def _last_save(clusters: Iterable[Cluster]) -> int:
 
 
 def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> ServedTable:
+    if tell is not None:
+        tell.begin_table()
     # `rows.count` is only a hint: the served table grows if training creates further
     # rows meanwhile.
     served = ServedTable(rows.count + 1, rows.dim, row_dtype)
@@ -73,6 +78,8 @@ def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> ServedTabl
         served.append(batch.ids, batch.rows)
         if tell is not None:
             tell.add(len(batch.ids))
+    if tell is not None:
+        tell.end_table()
     return served
 
 
@@ -81,9 +88,17 @@ class _Progress:
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._done = 0
+        self._done = 0  # In the tables that are complete.
+        self._in_table = 0
         self._bar = ProgressBar("Exporting")
 
+    def begin_table(self) -> None:
+        self._in_table = 0
+
+    def end_table(self) -> None:
+        self._done += self._in_table
+        self._in_table = 0
+
     def add(self, rows: int) -> None:
-        self._done += rows
-        self._bar.show(self._done, self._total)
+        self._in_table += rows
+        self._bar.show(self._done + self._in_table, self._total)

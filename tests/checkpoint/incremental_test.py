@@ -73,7 +73,7 @@ def test_every_one_of_a_chain_can_be_restored(trained, save):
 
 def test_an_increment_has_what_changed_alone(trained, save):
     run = trained(2)
-    run.table.assign(range(5000), [[1.0] * 4] * 5000)
+    run.table.assign(range(10000), [[1.0] * 4] * 10000)
     whole = save(run)
     run.table.assign(range(50), [[2.0] * 4] * 50)
     part = save(run)
@@ -291,7 +291,7 @@ def damage(folder, how):
     elif how == "another":
         edit_manifest(folder, save_id=77)
     else:
-        file = pathlib.Path(folder, "shard-00001-of-00002")
+        file = pathlib.Path(folder, "shard-00001")
         contents = bytearray(file.read_bytes())
         contents[len(contents) // 2] ^= 1
         file.write_bytes(contents)
@@ -378,7 +378,7 @@ def test_training_goes_on_beside_a_compaction(trained, save, tmp_path):
     # The checkpoints that the compacted one needed are removed.
     assert names(tmp_path / "run") == ["ckpt-00000002", "ckpt-00000003"]
     manifest = json.loads((tmp_path / "run/ckpt-00000002/MANIFEST.json").read_text())
-    assert manifest["files"] == ["whole-00000-of-00002", "whole-00001-of-00002"]
+    assert manifest["files"] == ["whole-00000", "whole-00001"]
     # A shard that is restarted meanwhile may read the files that it was told of.
     assert set(manifest["files"]) < set(names(tmp_path / "run" / "ckpt-00000002"))
     rows = run.rows()
@@ -395,7 +395,7 @@ def test_a_compaction_that_fails_changes_nothing(trained, save, tmp_path):
     last = save(run).folder
     before = names(last)
     damage(first, "file")
-    with pytest.raises(errors.DataLossError, match="shard-00001-of-00002"):
+    with pytest.raises(errors.DataLossError, match="shard-00001"):
         ptf.checkpoint.compact(tmp_path / "run")
     assert names(last) == before
 
@@ -407,7 +407,8 @@ def test_a_second_save_does_not_end_the_first(trained, save, tmp_path, monkeypat
     progress = shards_lib.Shards.progress
 
     def progress_later(shards):
-        assert refused.wait(30)
+        if threading.current_thread() is not threading.main_thread():
+            assert refused.wait(30)
         return progress(shards)
 
     def refuse(*_):

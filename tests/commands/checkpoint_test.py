@@ -72,7 +72,7 @@ def test_verifies_what_is_whole(saved, checkpoint, tmp_path):
 
 
 def test_says_which_is_damaged(saved, checkpoint, tmp_path):
-    file = saved[0] / "shard-00001-of-00002"
+    file = saved[0] / "shard-00001"
     contents = bytearray(file.read_bytes())
     contents[40] ^= 1
     file.write_bytes(contents)
@@ -83,7 +83,7 @@ def test_says_which_is_damaged(saved, checkpoint, tmp_path):
 
 
 def test_a_file_of_another_checkpoint_is_found(saved, checkpoint):
-    name = "shard-00000-of-00002"
+    name = "shard-00000"
     (saved[1] / name).write_bytes((saved[0] / name).read_bytes())
     code, output = checkpoint("verify", saved[1])
     assert code == 1
@@ -141,7 +141,7 @@ def test_a_parent_that_is_missing_is_named(chain, checkpoint, action):
 
 
 def test_a_parent_that_is_damaged_is_named(chain, checkpoint, tmp_path):
-    file = chain[0] / "shard-00000-of-00002"
+    file = chain[0] / "shard-00000"
     contents = bytearray(file.read_bytes())
     contents[40] ^= 1
     file.write_bytes(contents)
@@ -160,6 +160,19 @@ def test_an_increment_of_another_one_is_found(chain, checkpoint, tmp_path):
     code, output = checkpoint("verify", chain[1])
     assert code == 1
     assert "is an increment of another checkpoint than its manifest says" in output
+
+
+def test_a_file_that_its_manifest_lacks_is_missed(saved, checkpoint):
+    path = saved[0] / "MANIFEST.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "files": ["shard-00000"]}))
+    code, output = checkpoint("verify", saved[0])
+    assert code == 1
+    assert "have no rows of 8192 of 16384 slots" in output
+    path.write_text(json.dumps({**manifest, "files": ["shard-00000"] * 2}))
+    code, output = checkpoint("verify", saved[0])
+    assert code == 1
+    assert "have the rows of the same slots" in output
 
 
 def test_compacts_the_newest(chain, checkpoint, tmp_path):
@@ -186,7 +199,7 @@ def test_urls_are_read_as_folders_are(start_shards, bucket, checkpoint, table):
     code, output = checkpoint("verify", saved)
     assert (code, output.splitlines()[0]) == (0, f"{saved}: OK, 30 rows")
     assert "nobody-may-read-this" not in output
-    file = f"{saved}/shard-00000-of-00002"
+    file = f"{saved}/shard-00000"
     files.remote.RemoteFiles.shared().remove(file)
     code, output = checkpoint("verify", f"{root}/run")
     assert code == 1

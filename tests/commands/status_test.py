@@ -39,7 +39,7 @@ SHOWN_BY_TOP = {
     *("log_records", "log_pending", "log_bytes", "log_base_bytes", "log_failed"),
     *("saves", "restores", "failed_checkpoints", "last_save_unix"),
     *("checkpoint_running", "checkpoint_rows", "checkpoint_total_rows"),
-    *("requests", "trainers"),
+    *("requests", "trainers", "member", "slots"),
 }
 
 

@@ -34,9 +34,11 @@ constexpr int kServersALeakCheck = 20;
 
 // Whether the server works on the request on another thread, for which waiting
 // takes longer than the rest of an input.
-bool WaitsForFiles(const SampleMessage& request) {
+bool HasItsOwnThread(const SampleMessage& request) {
   if (request.type == kRequestType<DropTableRequest>) return true;
   if (request.type == kRequestType<FilesRequest>) return true;
+  if (request.type == kRequestType<HandOverRequest>) return true;
+  if (request.type == kRequestType<MoveRequest>) return true;
   if (request.type != kRequestType<CheckpointRequest>) return false;
   CheckpointRequest checkpoint;
   return DecodeRequest(request.body, &checkpoint).ok() &&
@@ -109,7 +111,7 @@ void FuzzOne(Span<const uint8_t> bytes) {
   static int inputs = 0;
   while (!bytes.empty()) {
     const SampleMessage request = TakeFrame(&bytes);
-    if (!IsRequest(request.type) || WaitsForFiles(request)) continue;
+    if (!IsRequest(request.type) || HasItsOwnThread(request)) continue;
     const bool is_full = !history.Add(request);
     if (is_full || inputs >= kInputsAServer || server == nullptr) {
       server.reset();

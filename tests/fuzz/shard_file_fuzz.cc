@@ -26,7 +26,6 @@ class Copier : public ShardVisitor {
       : writer_(std::move(*files->Create(path)), &progress_) {}
 
   Status OnHeader(const ShardHeader& header) override {
-    FuzzCheck(header.shard_index < header.shard_count, "there is such a shard");
     is_increment_ = header.parent_id != 0;
     return writer_.Begin(header);
   }
@@ -84,6 +83,8 @@ TableConfig SampleTable() {
   return config;
 }
 
+SlotSet AllSlots() { return SlotSet().set(); }
+
 // A few rows; those of an increment are changes.
 Bytes SampleFile(const ShardHeader& header) {
   static const TableConfig config = SampleTable();
@@ -129,13 +130,13 @@ void Load(MemoryFiles* files, const ShardHeader& header,
   if (draw % 8 > 1) return;
   std::vector<std::string> chain = {path};
   if (header.parent_id != 0) {
-    (*files)["base"] = SampleFile(
-        {header.parent_id, 0, header.shard_index, header.shard_count});
+    (*files)["base"] =
+        SampleFile({header.parent_id, 0, header.member, header.slots});
     chain.insert(chain.begin(), "base");
   }
   const Store empty;
   StoreLoader loader(draw % 2 == 0 ? &OtherStore() : &empty,
-                     {header.save_id, header.parent_id, 0, 1});
+                     {header.save_id, header.parent_id, 1, AllSlots()});
   ShardProgress progress;
   (void)loader.Load(files, chain, &progress);
 }
@@ -169,8 +170,8 @@ void FuzzOne(Span<const uint8_t> bytes) {
 }
 
 std::vector<FuzzInput> Seeds() {
-  return {SampleFile({kSaveId, 0, 0, 1}),
-          SampleFile({kSaveId, kParentId, 0, 1})};
+  return {SampleFile({kSaveId, 0, 1, AllSlots()}),
+          SampleFile({kSaveId, kParentId, 1, AllSlots()})};
 }
 
 }  // namespace persia

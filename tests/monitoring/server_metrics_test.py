@@ -50,9 +50,11 @@ def test_every_counter_is_a_metric():
         "source",
         "behind_seconds",
     }  # In persia_server_info.
+    of_topology = {"member", "slots"}  # `persia status --json` shows them.
     in_requests = {"lookups", "updates"}  # The counts of the latencies.
     lists = {"tables", "requests", "trainers"}
-    assert of_process | elsewhere | in_requests | lists == fields(stats.ProcessStats)
+    others = elsewhere | of_topology | in_requests | lists
+    assert of_process | others == fields(stats.ProcessStats)
     of_table = {metric.source for metric in server_metrics.TABLE}
     assert of_table == fields(stats.TableStats, "name", "dim")
     of_trainer = {metric.source for metric in server_metrics.TRAINER}

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import persia_tf as ptf
-from persia_tf.following import ChangedTable, Changes, shards_of
+from persia_tf.following import ChangedTable, Changes, slots_of
 from persia_tf.serving.changed_tables import ChangedTables
 
 DIM = 2
+ALL = np.ones(2**14, bool)
+SOME = np.arange(2**14) % 3 == 1  # The slots of one of several shards.
 
 
 class DictTable:
@@ -30,19 +32,24 @@ class DictTable:
         return np.array(list(self.rows), np.int64)
 
 
-def told(rows=(), erased=(), name="t", dim=DIM, shard=(0, 1), fate="stays"):
+def told(rows=(), erased=(), name="t", dim=DIM, fate="stays"):
     """The changes of one table in a shard's answer; weights are one number."""
     rows = dict(rows)
     weights = np.repeat(np.array(list(rows.values()), np.float32), dim)
     return ChangedTable(
-        *(name, dim, "float32", *shard, np.array(list(rows), np.int64)),
+        *(name, dim, "float32", np.array(list(rows), np.int64)),
         *(weights.reshape(-1, dim), np.array(erased, np.int64)),
         fate=fate,
     )
 
 
-def changes(*tables, begins="on", complete=True):
-    return Changes(begins, complete, list(tables))
+def changes(
+    *tables, begins="on", complete=True, slots=ALL, new=None, epoch=1, cluster=0
+):
+    if new is None:
+        new = slots if begins == "whole" else ~ALL
+    epochs = slots * np.uint32(epoch)
+    return Changes(begins, complete, list(tables), epochs, new, cluster)
 
 
 @pytest.fixture
@@ -53,7 +60,7 @@ def table():
 @pytest.fixture
 def shard(table):
     """The only one."""
-    return ChangedTables({"t": table}, 1).of_shard(0)
+    return ChangedTables({"t": table}).of_shard()
 
 
 def test_rows_that_changed_are_set_and_those_that_went_are_erased(table, shard):
@@ -83,9 +90,9 @@ def test_rows_of_other_shards_stay_when_one_says_that_it_dropped_the_table():
     ids = np.arange(100)
     table = DictTable()
     table.rows = dict.fromkeys(ids.tolist(), 1.0)
-    shard = ChangedTables({"t": table}, 3).of_shard(1)
-    shard.apply(changes(told(shard=(1, 3), fate="dropped")))
-    assert sorted(table.rows) == ids[shards_of(ids, 3) != 1].tolist()
+    shard = ChangedTables({"t": table}).of_shard()
+    shard.apply(changes(told(fate="dropped"), slots=SOME))
+    assert sorted(table.rows) == ids[~SOME[slots_of(ids)]].tolist()
 
 
 def test_a_table_that_was_cleared_while_all_was_told_is_told_from_there(table, shard):
@@ -106,9 +113,9 @@ def test_rows_of_other_shards_stay():
     ids = np.arange(100)
     table = DictTable()
     table.rows = dict.fromkeys(ids.tolist(), 1.0)
-    shard = ChangedTables({"t": table}, 3).of_shard(1)
-    shard.apply(changes(told(shard=(1, 3)), begins="whole"))
-    assert sorted(table.rows) == ids[shards_of(ids, 3) != 1].tolist()
+    shard = ChangedTables({"t": table}).of_shard()
+    shard.apply(changes(told(), begins="whole", slots=SOME))
+    assert sorted(table.rows) == ids[~SOME[slots_of(ids)]].tolist()
     assert 0 < len(table.rows) < 100
 
 
@@ -139,7 +146,7 @@ def test_rows_of_another_size_are_refused_before_anything_changes(table, shard):
 
 def test_tables_that_a_shard_did_not_tell_of_stay(table):
     other = DictTable(_5=5.0)
-    shard = ChangedTables({"t": table, "other": other}, 1).of_shard(0)
+    shard = ChangedTables({"t": table, "other": other}).of_shard()
     assert shard.apply(changes(begins="whole")) == (0, 0)
     assert sorted(table.rows) == [1, 2, 3]
     # The shard has table "t" again, and tells all of its rows.
@@ -149,12 +156,63 @@ def test_tables_that_a_shard_did_not_tell_of_stay(table):
     assert (table.rows, other.rows) == ({2: 20.0, 4: 40.0}, {5: 5.0})
 
 
-@pytest.mark.parametrize("of", [(1, 2), (0, 2), (1, 1)])
-def test_rows_of_another_shard_are_refused_before_anything_changes(table, shard, of):
-    before = dict(table.rows)
-    right, wrong = told({2: 20.0}), told({3: 30.0}, shard=of)
-    index, count = of
-    said = f"1 holds table 't' as shard {index} of {count}: list all shards"
-    with pytest.raises(ptf.errors.FailedPreconditionError, match=said):
-        shard.apply(changes(right, wrong, begins="whole"))
-    assert table.rows == before
+def ids_in(slots, count=100):
+    """Some ids with slots among these."""
+    ids = np.arange(100 * count)
+    return ids[slots[slots_of(ids)]][:count].tolist()
+
+
+@pytest.fixture
+def two_shards(table):
+    """Both tell of the same table, which has rows of the first one's slots."""
+    table.rows = dict.fromkeys(ids_in(SOME), 1.0)
+    changed = ChangedTables({"t": table})
+    return changed.of_shard(), changed.of_shard()
+
+
+def test_a_slots_new_owner_tells_all_its_rows_and_others_are_erased(table, two_shards):
+    former, owner = two_shards
+    first, second, *others = ids_in(SOME)
+    former.apply(changes(told({first: 2.0}), slots=SOME))
+    moved = changes(told({first: 3.0}), slots=SOME, new=SOME, epoch=2, complete=False)
+    owner.apply(moved)
+    assert table.rows == {first: 3.0, second: 1.0, **dict.fromkeys(others, 1.0)}
+    owner.apply(changes(told({second: 4.0}), slots=SOME, new=SOME, epoch=2))
+    assert table.rows == {first: 3.0, second: 4.0}
+
+
+def test_a_late_reply_of_a_former_owner_changes_nothing(table, two_shards):
+    former, owner = two_shards
+    first, second, third, *_ = ids_in(SOME)
+    owner.apply(changes(told({first: 3.0, second: 4.0}), slots=SOME, new=SOME, epoch=2))
+    late = changes(told({first: 2.0, third: 2.0}, erased=[second]), slots=SOME)
+    former.apply(late)
+    former.apply(changes(told(fate="cleared"), slots=SOME))
+    former.apply(changes(told(), begins="whole", slots=SOME))
+    assert table.rows == {first: 3.0, second: 4.0}
+
+
+def test_what_was_told_before_a_slot_went_and_came_back_does_not_count(table, shard):
+    told_of = [changes(told({2: 20.0}), new=ALL, complete=False)]
+    told_of += [changes(told({3: 30.0}), new=ALL, epoch=3)]
+    for each in told_of:
+        shard.apply(each)
+    assert table.rows == {3: 30.0}
+
+
+def test_a_table_that_has_no_rows_in_new_slots_loses_those_of_the_copy(table, shard):
+    shard.apply(changes(told({1: 10.0}), begins="whole"))
+    shard.apply(changes(slots=~ALL))
+    table.rows = {1: 10.0, 5: 5.0}
+    shard.apply(changes(new=ALL, epoch=3))
+    assert table.rows == {}
+
+
+def test_another_cluster_takes_the_place_of_one_whose_rows_are_gone(table, two_shards):
+    former, owner = two_shards
+    first = ids_in(SOME)[0]
+    former.apply(changes(told({first: 2.0}), slots=SOME, epoch=9, cluster=4))
+    owner.apply(changes(told({first: 3.0}), begins="whole", slots=SOME, cluster=5))
+    assert table.rows == {first: 3.0}
+    former.apply(changes(told({first: 2.0}), slots=SOME, epoch=9, cluster=4))
+    assert table.rows == {first: 3.0}

@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 
+import numpy as np
 import pytest
 from harness import wait_until
 
@@ -22,7 +23,8 @@ class ScriptedShard:
         self.goodbyes = 0
 
     def tell(self, complete=True):
-        self.answers.put(Changes("on", complete, []))
+        slots = np.ones(2**14, np.uint32)
+        self.answers.put(Changes("on", complete, [], slots, slots > 1))
 
     def fail(self, error):
         self.answers.put(error)

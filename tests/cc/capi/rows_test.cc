@@ -7,11 +7,11 @@
 #include <string>
 
 #include "cc/base/hash.h"
+#include "cc/base/slots.h"
 #include "cc/base/status.h"
 #include "cc/capi/persia.h"
 #include "tests/cc/capi/capi_calls.h"
 #include "tests/cc/capi/embedded_fixture.h"
-#include "tests/cc/support/shard_of.h"
 
 namespace persia {
 namespace {
@@ -112,20 +112,23 @@ TEST_F(RowsTest, AreToldToAFollower) {
   ExpectOk(persia_session_assign(kName, "t", 2, 0, ids, 1, rows, nullptr));
   persia_follow_position position = {5, 0, 0, 0};
   persia_changes* changes = nullptr;
-  ExpectOk(persia_session_changes(kName, 0, &position, 10, &changes));
+  ExpectOk(persia_session_changes(kName, 0, 0, &position, 10, &changes));
   EXPECT_EQ(position.follower, 5u);
   EXPECT_EQ(position.version, 1u);
   persia_changes_view view;
   persia_changes_get(changes, &view);
   EXPECT_EQ(view.begins, 2);
+  EXPECT_EQ(view.cluster, 0u);
+  for (uint32_t slot = 0; slot < 16384; ++slot) {
+    EXPECT_EQ(view.slot_epochs[slot], 1u) << slot;
+    EXPECT_EQ(view.fresh[slot], 1) << slot;
+  }
   persia_changed_table table;
   ASSERT_GE(view.tables, 1);
   ExpectOk(persia_changes_table(changes, view.tables - 1, &table));
   EXPECT_STREQ(table.name, "t");
   EXPECT_STREQ(table.row_dtype, "float32");
   EXPECT_EQ(table.dim, 2u);
-  EXPECT_EQ(table.shard_index, 0u);
-  EXPECT_EQ(table.shard_count, 1u);
   ASSERT_EQ(table.count, 1u);
   EXPECT_EQ(table.ids[0], 7);
   EXPECT_EQ(table.rows[1], 2);
@@ -136,7 +139,7 @@ TEST_F(RowsTest, AreToldToAFollower) {
 
   uint64_t removed = 0;
   ExpectOk(persia_session_remove(kName, "t", ids, 1, &removed));
-  ExpectOk(persia_session_changes(kName, 0, &position, 10, &changes));
+  ExpectOk(persia_session_changes(kName, 0, 0, &position, 10, &changes));
   persia_changes_get(changes, &view);
   EXPECT_EQ(view.begins, 0);
   EXPECT_EQ(view.complete, 1);
@@ -150,20 +153,18 @@ TEST_F(RowsTest, AreToldToAFollower) {
 TEST_F(RowsTest, AreNotToldOfAnotherShard) {
   persia_follow_position position = {5, 0, 0, 0};
   persia_changes* changes = nullptr;
-  ExpectError(persia_session_changes(kName, 1, &position, 10, &changes),
+  ExpectError(persia_session_changes(kName, 1, 0, &position, 10, &changes),
               Code::kInvalidArgument, "received 1");
   EXPECT_EQ(changes, nullptr);
   EXPECT_EQ(position.version, 0u);
   persia_changes_free(changes);
 }
 
-TEST(ShardsOfIds, AreThoseThatTheIdsLiveOn) {
+TEST(SlotsOfIds, AreThoseOfTheIds) {
   const int64_t ids[] = {1, -1, 1 << 20};
-  uint32_t shards[3];
-  ExpectOk(persia_shards_of_ids(ids, 3, 5, shards));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(shards[i], ShardOf(ids[i], 5));
-  ExpectError(persia_shards_of_ids(ids, 3, 0, shards), Code::kInvalidArgument,
-              "shard_count");
+  uint32_t slots[3];
+  persia_slots_of_ids(ids, 3, slots);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(slots[i], SlotOf(ids[i]));
 }
 
 }  // namespace

@@ -17,8 +17,16 @@
 #include "tests/cc/files/temporary_folder.h"
 #include "tests/cc/store/make_config.h"
 #include "tests/cc/store/table_calls.h"
+#include "tests/cc/support/shard_of.h"
 
 namespace persia {
+
+// The header of a file of one of some shards, whose slots are even.
+inline ShardHeader HeaderOf(uint64_t save, uint64_t parent, uint32_t shard = 0,
+                            uint32_t shard_count = 1) {
+  return {save, parent, shard + uint64_t{100},
+          SlotsOfShard(shard, shard_count)};
+}
 
 // Saves an increment if the header has a parent. The save is not committed.
 inline Status Save(const Store& store, const ShardHeader& header,

@@ -25,15 +25,19 @@ std::string Hex(const std::string& bytes) {
   return text;
 }
 
+// Without the words of the header's slots.
+std::string WithoutSlots(const std::string& bytes) {
+  constexpr size_t kAt = kBlockHeadBytes + 40, kSize = kSlots / 8;
+  return bytes.substr(0, kAt) + bytes.substr(kAt + kSize);
+}
+
 class ShardFileTest : public ::testing::Test {
  protected:
-  static constexpr ShardHeader kHeader{7, 0, 1, 2};
-  static constexpr ShardHeader kIncrement{8, 7, 1, 2};
+  static ShardHeader Whole() { return HeaderOf(7, 0, 1, 2); }
+  static ShardHeader Increment() { return HeaderOf(8, 7, 1, 2); }
 
   ShardFileTest() {
-    TableConfig config = MakeConfig("t", 2, "zeros", "adagrad");
-    config.shard_index = 1;
-    config.shard_count = 2;
+    const TableConfig config = MakeConfig("t", 2, "zeros", "adagrad");
     EXPECT_TRUE(store_.CreateTable(config).ok());
     clients_.resize(1);
     clients_[0].client = 5;
@@ -51,7 +55,7 @@ class ShardFileTest : public ::testing::Test {
     return ids;
   }
 
-  void SaveRows(size_t count, const ShardHeader& header = kHeader) {
+  void SaveRows(size_t count, const ShardHeader& header = Whole()) {
     const Floats values(count * 2, 1.5f);
     store_.All()[0]->Assign(OwnIds(count), values, values);
     const Status saved = Save(store_, header, path_, clients_);
@@ -64,7 +68,7 @@ class ShardFileTest : public ::testing::Test {
   void SaveIncrement() {
     SaveRows(3);
     store_.All()[0]->Remove(Ids{OwnIds(3)[2]});
-    SaveRows(1, kIncrement);
+    SaveRows(1, Increment());
   }
 
   // Expects that every changed byte and every cut is found.
@@ -87,7 +91,7 @@ class ShardFileTest : public ::testing::Test {
   }
 
   // Reads the one file.
-  Status Read(const ShardHeader& own = kHeader) {
+  Status Read(const ShardHeader& own = Whole()) {
     StoreLoader loader(&store_, own);
     ShardProgress progress;
     const Status status = ReadShard(LocalFiles(), path_, &loader, &progress);
@@ -122,11 +126,11 @@ TEST_F(ShardFileTest, ReadsAFileWithoutRows) {
 
 TEST_F(ShardFileTest, TheBytesAreTheFormats) {
   SaveRows(1);
-  EXPECT_EQ(Hex(ReadFile(path_)),
-            "01000000000000002000000000000000a968717c6a97019950434b5003000000\n"
-            "0700000000000000000000000000000001000000020000000200000000000000\n"
-            "9800000000000000071eb1afa382725810000000080000000800000000000000\n"
-            "0000000002000000000000000000000000000000010000000200000001000000\n"
+  EXPECT_EQ(Hex(WithoutSlots(ReadFile(path_))),
+            "010000000000000028080000000000004edc2fec9113c0ae50434b5003000000\n"
+            "0700000000000000000000000000000065000000000000000001000000000000\n"
+            "020000000000000090000000000000009f96199066a84a5f1000000008000000\n"
+            "0800000000000000000000000200000000000000000000000000000001000000\n"
             "7400000000000000050000007a65726f73000000000000000700000061646167\n"
             "726164000000000007000000666c6f61743332000000000009000000756e6c69\n"
             "6d6974656400000006000000616c77617973000000000000050000006e657665\n"
@@ -154,11 +158,11 @@ TEST_F(ShardFileTest, OfAnIncrementToo) {
 TEST_F(ShardFileTest, AnIncrementsBytesAreTheFormats) {
   SaveIncrement();
   EXPECT_EQ(
-      Hex(ReadFile(path_)),
-      "010000000000000020000000000000004dcb7540538f677f50434b5003000000\n"
-      "0800000000000000070000000000000001000000020000000200000000000000\n"
-      "9800000000000000c7e3dd66b417239710000000080000000800000000000000\n"
-      "0100000002000000000000000000000000000000010000000200000001000000\n"
+      Hex(WithoutSlots(ReadFile(path_))),
+      "01000000000000002808000000000000b20cf7efca05546d50434b5003000000\n"
+      "0800000000000000070000000000000065000000000000000001000000000000\n"
+      "020000000000000090000000000000003d588bf9231a3d3a1000000008000000\n"
+      "0800000000000000010000000200000000000000000000000000000001000000\n"
       "7400000000000000050000007a65726f73000000000000000700000061646167\n"
       "726164000000000007000000666c6f61743332000000000009000000756e6c69\n"
       "6d6974656400000006000000616c77617973000000000000050000006e657665\n"
@@ -195,8 +199,8 @@ TEST_F(ShardFileTest, TheHeaderIsReadAlone) {
   ASSERT_TRUE(header.ok()) << header.status().message();
   EXPECT_EQ(header->save_id, 8u);
   EXPECT_EQ(header->parent_id, 7u);
-  EXPECT_EQ(header->shard_index, 1u);
-  EXPECT_EQ(header->shard_count, 2u);
+  EXPECT_EQ(header->member, 101u);
+  EXPECT_EQ(header->slots, SlotsOfShard(1, 2));
   WriteFile(path_, ReadFile(path_).substr(0, 55));
   header = ReadShardHeader(LocalFiles(), path_);
   EXPECT_EQ(header.status().code(), Code::kDataLoss);
@@ -205,14 +209,14 @@ TEST_F(ShardFileTest, TheHeaderIsReadAlone) {
 
 TEST_F(ShardFileTest, WindowsOfAnotherShardAreNotTaken) {
   SaveRows(3);
-  ASSERT_TRUE(Read({7, 0, 0, 2}).ok());
+  ASSERT_TRUE(Read(HeaderOf(7, 0, 0, 2)).ok());
   EXPECT_TRUE(loaded_clients_.empty());
-  ASSERT_TRUE(Read({7, 0, 0, 1}).ok());
+  ASSERT_TRUE(Read(HeaderOf(7, 0, 0, 1)).ok());
   EXPECT_TRUE(loaded_clients_.empty());
 }
 
 TEST_F(ShardFileTest, AFullDeviceIsAnError) {
-  EXPECT_EQ(Save(store_, kHeader, "/dev/full").code(),
+  EXPECT_EQ(Save(store_, Whole(), "/dev/full").code(),
             Code::kResourceExhausted);
 }
 
@@ -223,7 +227,7 @@ TEST_F(ShardFileTest, ACancelledSaveEnds) {
   ASSERT_TRUE(frozen.ok());
   ShardProgress progress;
   progress.cancelled = true;
-  EXPECT_EQ(WriteShard(LocalFiles(), path_, kHeader,
+  EXPECT_EQ(WriteShard(LocalFiles(), path_, Whole(),
                        {{{table->config(), table->layout()}, frozen->get()}},
                        {}, &progress)
                 .code(),

@@ -19,9 +19,8 @@ TableConfig Config(const std::string& name = "t",
 }
 
 // Fills the store of shard `index` of `count` with its part of some rows.
-void Fill(TableConfig config, uint32_t index, uint32_t count, Store* store) {
-  config.shard_index = index;
-  config.shard_count = count;
+void Fill(const TableConfig& config, uint32_t index, uint32_t count,
+          Store* store) {
   ASSERT_TRUE(store->CreateTable(config).ok());
   Table* const table = *store->Find(HashName(config.name));
   Ids own;
@@ -42,7 +41,8 @@ class StoreLoaderTest : public ::testing::Test {
       Store store;
       Fill(config, shard, count, &store);
       paths_.push_back(folder_ / std::to_string(shard));
-      EXPECT_TRUE(Save(store, {9, 0, shard, count}, paths_.back()).ok());
+      EXPECT_TRUE(
+          Save(store, HeaderOf(9, 0, shard, count), paths_.back()).ok());
       rows.merge(ExportAll(*store.All()[0]));
     }
     return rows;
@@ -50,7 +50,7 @@ class StoreLoaderTest : public ::testing::Test {
 
   // Loads the rows of one shard of `count`.
   Rows LoadShard(const Store& store, uint32_t shard, uint32_t count) {
-    StoreLoader loader(&store, {9, 0, shard, count});
+    StoreLoader loader(&store, HeaderOf(9, 0, shard, count));
     const Status status = Load(paths_, &loader);
     EXPECT_TRUE(status.ok()) << status.message();
     tables_ = loader.TakeTables();
@@ -97,8 +97,52 @@ TEST_F(StoreLoaderTest, ATableThatIsNotThereGetsTheCheckpointsSettings) {
   LoadShards(3);
   const TableConfig& made = tables_.begin()->second->config();
   EXPECT_EQ(made.optimizer, SpecOf("adam(beta_1=0.5)"));
-  EXPECT_EQ(made.shard_index, 2u);
-  EXPECT_EQ(made.shard_count, 3u);
+  EXPECT_EQ(tables_.begin()->second->share(), SlotsOfShard(2, 3).count());
+}
+
+// Shards whose slots are neither even nor neighbors.
+TEST_F(StoreLoaderTest, EachShardGetsExactlyTheRowsOfItsSlots) {
+  const Rows saved = SaveShards(Config(), 3);
+  SlotSet few, odd;
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    (slot % 10 == 0 ? few : odd)[slot] = slot % 2 == 1 || slot % 10 == 0;
+  }
+  const Store empty;
+  Rows all;
+  for (const SlotSet& slots : {few, odd, ~(few | odd), SlotSet()}) {
+    StoreLoader loader(&empty, {9, 0, 7, slots});
+    ASSERT_TRUE(Load(paths_, &loader).ok());
+    EXPECT_TRUE(loader.TakeClients().empty());
+    const Store::Tables tables = loader.TakeTables();
+    const Table& table = *tables.begin()->second;
+    EXPECT_EQ(table.share(), slots.count());
+    Rows part = ExportAll(table);
+    EXPECT_EQ(part.empty(), slots.none());
+    for (const auto& [id, row] : part) EXPECT_TRUE(slots[SlotOf(id)]) << id;
+    all.merge(part);
+    EXPECT_TRUE(part.empty()) << "a row is on two shards";
+  }
+  EXPECT_EQ(all, saved);
+}
+
+TEST_F(StoreLoaderTest, ALogBaseMayExceedTheCapacity) {
+  TableConfig config = Config();
+  config.eviction = SpecOf("lru");
+  config.capacity = SpecOf("rows(count=5000)");
+  SaveShards(config, 1);
+  // The shard lost half of its slots, and has yet to evict rows.
+  ShardHeader own = HeaderOf(9, 0, 0, 2);
+  const Store empty;
+  StoreLoader loader(&empty, own);
+  loader.TakeAllRows();
+  ShardProgress progress;
+  ASSERT_TRUE(ReadShard(LocalFiles(), paths_[0], &loader, &progress).ok());
+  const Store::Tables tables = loader.TakeTables();
+  Table* const table = tables.begin()->second.get();
+  EXPECT_EQ(table->Stats().rows, 4000u);
+  table->SetEvicts(true);
+  Look(table, {1});
+  EXPECT_EQ(table->Stats().rows, 2500u);
 }
 
 TEST_F(StoreLoaderTest, RowsMayBeHeldOtherwise) {
@@ -140,7 +184,7 @@ TEST_F(StoreLoaderTest, AnotherDimIsRefused) {
   SaveShards(Config(), 1);
   Store store;
   ASSERT_TRUE(store.CreateTable(MakeConfig("t", 5)).ok());
-  StoreLoader loader(&store, {9, 0, 0, 1});
+  StoreLoader loader(&store, HeaderOf(9, 0));
   const Status status = Load(paths_, &loader);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.message().find(
@@ -158,7 +202,7 @@ TEST_F(StoreLoaderTest, RowsGrowOldFromWhenTheyWereSaved) {
   Look(table, {1});
   for (int step = 0; step < 5; ++step) Look(table, {2});
   paths_ = {folder_ / "shard"};
-  ASSERT_TRUE(Save(store, {9, 0, 0, 1}, paths_[0]).ok());
+  ASSERT_TRUE(Save(store, HeaderOf(9, 0), paths_[0]).ok());
   const Store empty;
   LoadShard(empty, 0, 1);
   Table* const loaded = tables_.begin()->second.get();

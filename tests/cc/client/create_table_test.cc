@@ -140,15 +140,12 @@ struct Opening {
   CallResult result;
 };
 
-// Does `step` on shard `shard` of `shard_count` alone, and returns its answer.
-CreateTableRequest PartOf(Store& store, const std::string& name, uint32_t shard,
-                          uint32_t shard_count,
+// Does `step` on one shard alone, and returns its answer.
+CreateTableRequest PartOf(Store& store, const std::string& name,
                           OpeningStep step = OpeningStep::kFind,
                           uint64_t identity = 0) {
   CreateTableRequest request;
   request.config = RowTable(name);
-  request.config.shard_index = shard;
-  request.config.shard_count = shard_count;
   request.step = step;
   request.identity = identity;
   CallResult result;
@@ -160,10 +157,10 @@ CreateTableRequest PartOf(Store& store, const std::string& name, uint32_t shard,
 // The identity of a table that is complete on all of the stores.
 uint64_t IdentityOn(std::vector<Store>& stores, const std::string& name) {
   const auto count = static_cast<uint32_t>(stores.size());
-  const uint64_t identity = PartOf(stores[0], name, 0, count).identity;
+  const uint64_t identity = PartOf(stores[0], name).identity;
   EXPECT_NE(identity, 0u);
   for (uint32_t s = 0; s < count; ++s) {
-    const CreateTableRequest part = PartOf(stores[s], name, s, count);
+    const CreateTableRequest part = PartOf(stores[s], name);
     EXPECT_EQ(part.state, TableState::kComplete) << s;
     EXPECT_EQ(part.identity, identity) << s;
   }
@@ -283,7 +280,7 @@ TEST(CreateTableTest, WhatACrashLeftOfATableIsGoneOnWith) {
     uint64_t identity = 0;
     for (uint32_t s = 0; s < prepared; ++s) {
       identity =
-          PartOf(shards.stores[s], kUser, s, 3, OpeningStep::kPrepare, identity)
+          PartOf(shards.stores[s], kUser, OpeningStep::kPrepare, identity)
               .identity;
     }
     CreateRowTable(shards.client.get(), kUser);
@@ -293,8 +290,8 @@ TEST(CreateTableTest, WhatACrashLeftOfATableIsGoneOnWith) {
 
 TEST(CreateTableTest, WhatTwoCrashesLeftOfATableBecomesOne) {
   Stores shards(2);
-  PartOf(shards.stores[0], kUser, 0, 2, OpeningStep::kPrepare, 5);
-  PartOf(shards.stores[1], kUser, 1, 2, OpeningStep::kPrepare, 6);
+  PartOf(shards.stores[0], kUser, OpeningStep::kPrepare, 5);
+  PartOf(shards.stores[1], kUser, OpeningStep::kPrepare, 6);
   CreateRowTable(shards.client.get(), kUser);
   EXPECT_EQ(IdentityOn(shards.stores, kUser), 5u);
 }
@@ -302,9 +299,9 @@ TEST(CreateTableTest, WhatTwoCrashesLeftOfATableBecomesOne) {
 TEST(CreateTableTest, ATableThatIsCompleteOnAShardIsCompletedOnTheOthers) {
   Stores shards(3);
   for (uint32_t s = 0; s < 3; ++s) {
-    PartOf(shards.stores[s], kUser, s, 3, OpeningStep::kPrepare, 5);
+    PartOf(shards.stores[s], kUser, OpeningStep::kPrepare, 5);
   }
-  PartOf(shards.stores[1], kUser, 1, 3, OpeningStep::kComplete, 5);
+  PartOf(shards.stores[1], kUser, OpeningStep::kComplete, 5);
   CreateRowTable(shards.client.get(), kUser);
   EXPECT_EQ(IdentityOn(shards.stores, kUser), 5u);
 }

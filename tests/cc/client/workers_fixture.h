@@ -43,6 +43,13 @@ class WorkerService : public ForwardingService {
     });
   }
 
+  // A worker is no shard of a cluster.
+  void ExchangeTopology(TopologyRequest* request, DoneCallback done) override {
+    request->member = 0;
+    request->topology.clear();
+    done(Status());
+  }
+
   void Lookup(LookupRequest* request, DoneCallback done) override {
     {
       std::lock_guard<std::mutex> lock(mutex_);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -67,6 +68,9 @@ class Copy {
   Begins began = Begins::kNothing;
   bool complete = false;
   size_t told = 0;  // Ids.
+  // As of the last delta.
+  OwnedSlots held;
+  SlotSet fresh;
 
  private:
   void Apply(const ChangesRequest& request) {
@@ -76,21 +80,38 @@ class Copy {
     complete = request.complete;
     begins = request.begins;
     if (begins != Begins::kNothing) began = begins;
-    if (begins != Begins::kNothing) before_.clear();
-    if (begins == Begins::kWhole) before_ = rows_;
+    NoteSlots(request);
     told = 0;
     for (const TableChanges& table : request.tables) ApplyTo(table);
     if (!complete) return;
-    for (const auto& [name, rows] : before_) {
-      for (const auto& [id, row] : rows) rows_[name].erase(id);
+    for (auto& [name, rows] : rows_) {
+      for (auto row = rows.begin(); row != rows.end();) {
+        const bool stays =
+            !fresh_[SlotOf(row->first)] || told_[name].count(row->first) > 0;
+        row = stays ? std::next(row) : rows.erase(row);
+      }
     }
-    before_.clear();
+    fresh_.reset();
+    told_.clear();
+  }
+
+  void NoteSlots(const ChangesRequest& request) {
+    SlotSet stays = CommonSlots(held, request.held);
+    if (begins != Begins::kNothing) stays.reset();
+    fresh = request.fresh;
+    fresh_ = (fresh_ & stays) | fresh;
+    held = request.held;
+    for (auto& [name, ids] : told_) {
+      for (auto id = ids.begin(); id != ids.end();) {
+        id = stays[SlotOf(*id)] ? std::next(id) : ids.erase(id);
+      }
+    }
   }
 
   void ApplyTo(const TableChanges& table) {
     if (table.fate != TableFate::kStays) {
       rows_.erase(table.config.name);
-      before_.erase(table.config.name);
+      told_.erase(table.config.name);
     }
     if (table.fate == TableFate::kDropped) return;
     Weights& rows = rows_[table.config.name];
@@ -101,13 +122,15 @@ class Copy {
     for (size_t i = 0; i < table.rows.ids.size(); ++i) {
       const float* row = table.rows.weights.data() + i * dim;
       rows[table.rows.ids[i]] = Floats(row, row + dim);
-      before_[table.config.name].erase(table.rows.ids[i]);
+      told_[table.config.name].insert(table.rows.ids[i]);
     }
   }
 
   const Ask ask_;
   std::map<std::string, Weights> rows_;
-  std::map<std::string, Weights> before_;  // Not yet told by a whole.
+  SlotSet fresh_;
+  // The ids that were told since their slots are fresh.
+  std::map<std::string, std::set<int64_t>> told_;
 };
 
 }  // namespace persia

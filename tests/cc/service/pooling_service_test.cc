@@ -52,9 +52,8 @@ class PoolingServiceTest : public ::testing::Test {
   }
 
   static void Create(EmbeddingService* service, const std::string& table) {
-    TableConfig config = MakeConfig(table, kDim, "uniform", "adagrad");
-    config.shard_count = 2;  // So that the store would take no bags.
-    ASSERT_TRUE(CreateNow(service, config).ok());
+    ASSERT_TRUE(
+        CreateNow(service, MakeConfig(table, kDim, "uniform", "adagrad")).ok());
   }
 
   static Floats Look(EmbeddingService* service, const TableIds& ids) {
@@ -92,7 +91,6 @@ class PoolingServiceTest : public ::testing::Test {
 TEST_F(PoolingServiceTest, TakesBagsOfEveryTable) {
   CreateTableRequest request;
   request.config = MakeConfig("c", kDim);
-  request.config.shard_count = 2;
   Outcome outcome;
   pooling_->CreateTable(&request, outcome.done());
   EXPECT_TRUE(outcome.status->ok());

@@ -29,7 +29,6 @@ class RemoteOptionsTest : public ::testing::Test {
     }
     options_.cluster = "ps";
     options_.addresses = {"a:1", "b:2"};
-    options_.placed_over = 2;
     options_.timeout_seconds = 1;
   }
   ~RemoteOptionsTest() override {
@@ -73,18 +72,8 @@ TEST_F(RemoteOptionsTest, TheEnvironmentNamesOthers) {
   EXPECT_EQ(AddressesNow(), (Addresses{"c:3", "d:4"}));
   options_.cluster = "ps_1";
   EXPECT_EQ(AddressesNow(), (Addresses{"a:1", "b:2"}));
-  Set("PERSIA_PS_1", "e:5,f:6");
-  EXPECT_EQ(AddressesNow(), (Addresses{"e:5", "f:6"}));
-}
-
-TEST_F(RemoteOptionsTest, RowsArePlacedOverSoManyShards) {
-  Set("PERSIA_PS", "c:3");
-  EXPECT_EQ(ErrorNow(),
-            "$PERSIA_PS must name 2 shards, in the same order as when the "
-            "model was exported: number and order decide which shard has a "
-            "row. Received: c:3");
-  options_.placed_over = 0;
-  EXPECT_EQ(AddressesNow(), Addresses{"c:3"});
+  Set("PERSIA_PS_1", "e:5");
+  EXPECT_EQ(AddressesNow(), Addresses{"e:5"});
 }
 
 TEST_F(RemoteOptionsTest, ATokenIsItsOwnersAlone) {

@@ -171,7 +171,6 @@ RemoteOptions Unused(const std::string& cluster) {
   RemoteOptions options;
   options.cluster = cluster;
   options.addresses = {"127.0.0.1:1"};
-  options.placed_over = 1;
   options.timeout_seconds = 1;
   return options;
 }

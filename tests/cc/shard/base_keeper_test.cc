@@ -87,7 +87,7 @@ class BaseKeeperTest : public ::testing::Test {
 
   Status Restore(uint64_t save) {
     CheckpointRequest begin;
-    begin.files = {"ckpt-" + std::to_string(save) + "/shard-00000-of-00001"};
+    begin.files = {"ckpt-" + std::to_string(save) + "/shard-00000"};
     PERSIA_RETURN_IF_ERROR(Ask(CheckpointAction::kRestore, save, &begin));
     PERSIA_RETURN_IF_ERROR(WaitForJob());
     CheckpointRequest swap;

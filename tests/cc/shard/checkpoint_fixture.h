@@ -17,7 +17,7 @@
 
 namespace persia {
 
-inline constexpr char kShardFile[] = "shard-00000-of-00001";
+inline constexpr char kShardFile[] = "shard-00000";
 
 // A base class of a fixture, so that the folder is made before
 // CheckpointFixture, which may recover from it.

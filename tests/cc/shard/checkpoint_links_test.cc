@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 using Action = CheckpointAction;
 
-constexpr char kShardFile[] = "shard-00000-of-00001";
+constexpr char kShardFile[] = "shard-00000";
 constexpr char kSecret[] = "what no request may read";
 
 // A shard whose root has links to files and folders that are not below it:

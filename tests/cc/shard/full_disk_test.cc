@@ -79,13 +79,13 @@ TEST_F(FullDiskTest, TheOperatorIsTold) {
   EXPECT_EQ(texts[0].substr(0, 14), "made table \"t\"");
   EXPECT_EQ(texts[1],
             "began writing checkpoint 1 of 1 tables to /root/ckpt-1/"
-            "shard-00000-of-00001 (10 rows)");
-  EXPECT_EQ(texts[2].substr(0, 86),
+            "shard-00000 (10 rows)");
+  EXPECT_EQ(texts[2].substr(0, 77),
             "ended writing checkpoint 1 of 1 tables to /root/ckpt-1/"
-            "shard-00000-of-00001: 10 rows, ");
-  EXPECT_EQ(texts[4].substr(0, 84),
+            "shard-00000: 10 rows, ");
+  EXPECT_EQ(texts[4].substr(0, 75),
             "failed writing checkpoint 2 of 1 tables to /root/ckpt-2/"
-            "shard-00000-of-00001 after 0");
+            "shard-00000 after 0");
 }
 
 }  // namespace

@@ -291,17 +291,6 @@ TEST_F(LocalServiceTest, StatsTellAboutTrainersAndMemory) {
   EXPECT_EQ(stats.log_records, 0u);   // There is no log.
 }
 
-TEST_F(LocalServiceTest, TakesBagsWhereItHoldsEveryId) {
-  for (const uint32_t shards : {1, 2}) {
-    CreateTableRequest request;
-    request.config = MakeConfig("of " + std::to_string(shards), 1);
-    request.config.shard_count = shards;
-    service_ = MakeLocalService();
-    EXPECT_TRUE(Call(&EmbeddingService::CreateTable, &request).ok());
-    EXPECT_EQ(request.takes_bags, shards == 1);
-  }
-}
-
 TEST_F(LocalServiceTest, MayBeCalledFromDone) {
   const Ids ids = {1};
   Floats rows(2);

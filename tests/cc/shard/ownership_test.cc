@@ -44,7 +44,7 @@ TEST(OwnershipTest, WithoutAClusterItServesThoseWhoKnowOfNone) {
 
 TEST(OwnershipTest, ItServesItsSlotsHoweverTheyWereRouted) {
   Ownership ownership(kOwn);
-  ownership.Set(*ownership.After(Telling(Two())));
+  ownership.Set(*ownership.After(ownership.topology(), Telling(Two())));
   EXPECT_TRUE(ownership.Knows(Two().RouteOf(kOwn)));
   for (const uint64_t route : {uint64_t{0}, uint64_t{77}}) {
     EXPECT_FALSE(ownership.Knows(route));
@@ -57,43 +57,47 @@ TEST(OwnershipTest, ItServesItsSlotsHoweverTheyWereRouted) {
 
 TEST(OwnershipTest, ItJoinsOnlyClustersThatHaveIt) {
   const Ownership ownership(kOther + 1);
-  const auto after = ownership.After(Telling(Two()));
+  const auto after = ownership.After(ownership.topology(), Telling(Two()));
   ASSERT_TRUE(after.ok());
   EXPECT_EQ(*after, nullptr);
 }
 
 TEST(OwnershipTest, ItLearnsWhatIsNewer) {
   Ownership ownership(kOwn);
-  ownership.Set(*ownership.After(Telling(Two())));
+  ownership.Set(*ownership.After(ownership.topology(), Telling(Two())));
   const SharedTopology before = ownership.topology();
-  EXPECT_EQ(*ownership.After(TopologyRequest()), before);
-  EXPECT_EQ(*ownership.After(Telling(Two())), before);
+  EXPECT_EQ(*ownership.After(ownership.topology(), TopologyRequest()), before);
+  EXPECT_EQ(*ownership.After(ownership.topology(), Telling(Two())), before);
   SlotSet slots;
   slots.set(SlotOf(kOwnId));
-  ownership.Set(*ownership.After(Telling(Two().WithOwner(slots, kOther))));
+  ownership.Set(*ownership.After(ownership.topology(),
+                                 Telling(Two().WithOwner(slots, kOther))));
   EXPECT_EQ(ownership.Check(0, std::vector<int64_t>{kOwnId}).code(),
             Code::kMoved);
   // What is older changes nothing.
-  ownership.Set(*ownership.After(Telling(Two())));
+  ownership.Set(*ownership.After(ownership.topology(), Telling(Two())));
   EXPECT_EQ(ownership.Check(0, std::vector<int64_t>{kOwnId}).code(),
             Code::kMoved);
 }
 
 TEST(OwnershipTest, AMemberJoinsNoOtherCluster) {
   Ownership ownership(kOwn);
-  ownership.Set(*ownership.After(Telling(Two())));
-  EXPECT_EQ(ownership.After(Telling(Two(2))).status().code(),
-            Code::kFailedPrecondition);
+  ownership.Set(*ownership.After(ownership.topology(), Telling(Two())));
+  EXPECT_EQ(
+      ownership.After(ownership.topology(), Telling(Two(2))).status().code(),
+      Code::kFailedPrecondition);
   // Who founds a cluster learns that there is one.
-  EXPECT_EQ(*ownership.After(Telling(Two(2), /*founds=*/true)),
-            ownership.topology());
+  EXPECT_EQ(
+      *ownership.After(ownership.topology(), Telling(Two(2), /*founds=*/true)),
+      ownership.topology());
 }
 
 TEST(OwnershipTest, WhatIsNoTopologyIsRefused) {
   const Ownership ownership(kOwn);
   TopologyRequest request;
   request.told = {1, 2, 3};
-  EXPECT_EQ(ownership.After(request).status().code(), Code::kDataLoss);
+  EXPECT_EQ(ownership.After(ownership.topology(), request).status().code(),
+            Code::kDataLoss);
 }
 
 }  // namespace

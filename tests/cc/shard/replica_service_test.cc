@@ -7,8 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,73 +15,23 @@
 #include "cc/service/forwarding_service.h"
 #include "cc/shard/local_service.h"
 #include "tests/cc/service/service_calls.h"
+#include "tests/cc/shard/replica_source.h"
 #include "tests/cc/store/make_config.h"
 
 namespace persia {
 namespace {
 
-// The source of a replica: its service can be replaced by another one.
-class Source {
- public:
-  Source() { Restart(); }
-
-  EmbeddingService* service() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return service_.get();
-  }
-
-  // Replaces the service by one without tables.
-  void Restart() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    service_ = MakeLocalService();
-  }
-
-  void SetAway(bool away) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    away_ = away;
-  }
-
-  int asked() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return asked_;
-  }
-
-  // The number of followers that have asked, and have not ended since.
-  size_t followers() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return followers_.size();
-  }
-
-  void Changes(ChangesRequest* request, DoneCallback done) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    ++asked_;
-    if (request->max_rows == 0) {
-      followers_.erase(request->position.follower);
-    } else {
-      followers_.insert(request->position.follower);
-    }
-    if (away_) return done(Status(Code::kUnavailable, "it is away"));
-    service_->Changes(request, std::move(done));
-  }
-
- private:
-  std::mutex mutex_;
-  std::unique_ptr<EmbeddingService> service_;
-  bool away_ = false;
-  int asked_ = 0;
-  std::set<uint64_t> followers_;
-};
-
 class Link : public ForwardingService {
  public:
-  explicit Link(Source* source) : ForwardingService(nullptr), source_(source) {}
+  explicit Link(ReplicaSource* source)
+      : ForwardingService(nullptr), source_(source) {}
 
   void Changes(ChangesRequest* request, DoneCallback done) override {
     source_->Changes(request, std::move(done));
   }
 
  private:
-  Source* const source_;
+  ReplicaSource* const source_;
 };
 
 // Asks another replica.
@@ -207,7 +155,7 @@ class ReplicaServiceTest : public ::testing::Test {
             [&] { return WeightsIn(replica, table) == rows; });
   }
 
-  Source source_;
+  ReplicaSource source_;
   uint64_t drops_ = 0;
 };
 
@@ -250,6 +198,50 @@ TEST_F(ReplicaServiceTest, AnswersLookupsThatReadAlone) {
     EXPECT_EQ(rows.back(), 0.0f);
   }
   EXPECT_EQ(WeightsIn(replica.get(), "t").size(), 2u);
+}
+
+TEST_F(ReplicaServiceTest, RefusesIdsOfOtherShards) {
+  TopologyRequest request;
+  EXPECT_TRUE(
+      Call(source_.service(), &EmbeddingService::ExchangeTopology, &request)
+          .ok());
+  request.told = Topology::Found(1, {{request.member, 0, 1, false, "a:1"},
+                                     {request.member ^ 1, 1, 1, false, "b:1"}})
+                     ->Encode();
+  EXPECT_TRUE(
+      Call(source_.service(), &EmbeddingService::ExchangeTopology, &request)
+          .ok());
+  int64_t own = 0, other = 0;
+  while (SlotOf(own) >= kSlots / 2) ++own;
+  while (SlotOf(other) < kSlots / 2) ++other;
+  TrainOn("t", {own});
+  const auto replica = StartOf(std::make_unique<Link>(&source_));
+  WaitFor("all rows", [&] { return replica->ready(); });
+  WaitForRows(replica.get());
+  CreateTableRequest create;
+  create.config = MakeConfig("t", kDim, "uniform", "adagrad");
+  ASSERT_TRUE(
+      Call(replica.get(), &EmbeddingService::CreateTable, &create).ok());
+  EXPECT_FALSE(create.takes_bags);
+  Floats rows(kDim);
+  LookupRequest lookup;
+  lookup.read_only = true;
+  const Ids owns = {own}, others = {other};
+  lookup.tables = {{IdsOf("t", owns), rows}};
+  EXPECT_TRUE(Call(replica.get(), &EmbeddingService::Lookup, &lookup).ok());
+  lookup.tables = {{IdsOf("t", others), rows}};
+  const Status status = Call(replica.get(), &EmbeddingService::Lookup, &lookup);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            Concat("this is a replica of h:1, which does not have the rows of "
+                   "slot ",
+                   SlotOf(other),
+                   ": list one replica of each shard, in the shards' order"));
+  ChangesRequest changes;
+  changes.position.follower = 9;
+  changes.max_rows = 10;
+  ASSERT_TRUE(Call(replica.get(), &EmbeddingService::Changes, &changes).ok());
+  EXPECT_EQ(SlotsIn(changes.held).count(), kSlots / 2);
 }
 
 TEST_F(ReplicaServiceTest, RefusesWhateverWrites) {

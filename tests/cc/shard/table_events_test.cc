@@ -7,27 +7,24 @@
 namespace persia {
 namespace {
 
-Event Told(uint32_t shard) {
-  TableConfig config = MakeConfig("user", 4, "zeros", "sgd");
-  config.shard_index = shard;
-  config.shard_count = 2;
+Event Told(bool is_first) {
   EventLog events;
-  TellTableMade(&events, config);
+  TellTableMade(&events, MakeConfig("user", 4, "zeros", "sgd"), is_first);
   const auto event = events.Take(Clock::now());
   EXPECT_TRUE(event.has_value());
   return event.value_or(Event());
 }
 
 TEST(TableEventsTest, TheFirstShardTellsOfATable) {
-  const Event event = Told(0);
+  const Event event = Told(true);
   EXPECT_EQ(event.level, EventLevel::kInfo);
   EXPECT_EQ(event.text,
             "made table \"user\": output_dim=4, embeddings_initializer=zeros, "
-            "optimizer=sgd, shard_count=2");
+            "optimizer=sgd");
 }
 
 TEST(TableEventsTest, OthersDoSoOnlyWhereDetailsAreWanted) {
-  EXPECT_EQ(Told(1).level, EventLevel::kDebug);
+  EXPECT_EQ(Told(false).level, EventLevel::kDebug);
 }
 
 }  // namespace

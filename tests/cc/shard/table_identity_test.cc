@@ -73,7 +73,7 @@ class TableIdentityTest : public ::testing::Test {
     request.generation = generation;
     request.folder = "save" + std::to_string(save_id);
     if (action == Action::kRestore || action == Action::kCommit) {
-      request.files = {request.folder + "/shard-00000-of-00001"};
+      request.files = {request.folder + "/shard-00000"};
     }
     const Status status =
         Call(service_.get(), &EmbeddingService::Checkpoint, &request);

@@ -5,15 +5,16 @@
 #include <string>
 #include <utility>
 
+#include "cc/base/slots.h"
 #include "tests/cc/store/make_config.h"
 
 namespace persia {
 namespace {
 
-uint64_t RowsOf(const std::string& text, uint32_t shard_count = 1,
+uint64_t RowsOf(const std::string& text, uint32_t slots = kSlots,
                 size_t row_bytes = 64) {
   EXPECT_TRUE(CheckCapacity(SpecOf(text)).ok()) << text;
-  return CapacityRows(SpecOf(text), shard_count, row_bytes);
+  return CapacityRows(SpecOf(text), slots, row_bytes);
 }
 
 TEST(Capacity, UnlimitedIsNoLimit) {
@@ -24,31 +25,32 @@ TEST(Capacity, UnlimitedIsNoLimit) {
 TEST(Capacity, OfRowsIsTheirNumber) {
   EXPECT_EQ(RowsOf("rows(count=1)"), 1u);
   EXPECT_EQ(RowsOf("rows(count=123456789)"), 123456789u);
-  EXPECT_EQ(RowsOf("rows(count=1e12)", 1, 4096), 1000000000000u);
+  EXPECT_EQ(RowsOf("rows(count=1e12)", kSlots, 4096), 1000000000000u);
 }
 
-TEST(Capacity, IsSharedByShards) {
-  EXPECT_EQ(RowsOf("rows(count=1000)", 4), 250u);
-  EXPECT_EQ(RowsOf("bytes(count=4e9)", 4), RowsOf("bytes(count=1e9)"));
+TEST(Capacity, IsSharedBySlots) {
+  EXPECT_EQ(RowsOf("rows(count=1000)", kSlots / 4), 250u);
+  EXPECT_EQ(RowsOf("bytes(count=4e9)", kSlots / 4), RowsOf("bytes(count=1e9)"));
 }
 
 TEST(Capacity, OfAllShardsIsNotExceeded) {
-  EXPECT_EQ(RowsOf("rows(count=11)", 3), 3u);
+  EXPECT_EQ(RowsOf("rows(count=11)", kSlots / 3), 3u);
 }
 
 TEST(Capacity, EachShardHoldsARow) {
+  EXPECT_EQ(RowsOf("rows(count=1000)", 0), 1u);
   EXPECT_EQ(RowsOf("rows(count=1)", 100), 1u);
   EXPECT_EQ(RowsOf("bytes(count=1)", 1, 4096), 1u);
 }
 
 TEST(Capacity, OfBytesCountsRowsAndIndex) {
-  const uint64_t rows = RowsOf("bytes(count=1e9)", 1, 64);
+  const uint64_t rows = RowsOf("bytes(count=1e9)", kSlots, 64);
   EXPECT_LT(rows, 1000000000u / (64 + sizeof(int64_t) + sizeof(uint32_t)));
   EXPECT_GT(rows, 1000000000u / (64 + 32));
 }
 
 TEST(Capacity, OfBytesDependsOnTheRows) {
-  EXPECT_LT(RowsOf("bytes(count=1e9)", 1, 65), RowsOf("bytes(count=1e9)"));
+  EXPECT_LT(RowsOf("bytes(count=1e9)", kSlots, 65), RowsOf("bytes(count=1e9)"));
 }
 
 // A capacity, and the whole error message that it gives.

@@ -83,20 +83,6 @@ TEST(StoreCreateTable, RefusesEverySettingThatDiffers) {
   for (const TableConfig& other : others) Conflict(held, other);
 }
 
-TEST(StoreCreateTable, SaysThatOnlyTheShardListDiffers) {
-  const std::string advice =
-      "List the shards in the same number and order as when the table was "
-      "created";
-  TableConfig held = MakeConfig("t", 4);
-  held.shard_index = 1;
-  held.shard_count = 3;
-  TableConfig config = held;
-  config.shard_index = 2;
-  ExpectContains(Conflict(held, config), advice);
-  config.seed = 9;
-  EXPECT_EQ(Conflict(held, config).find(advice), std::string::npos);
-}
-
 TEST(StoreCreateTable, RefusesAnotherNameOfTheSameHash) {
   const std::string one = "8yn0iYCKYHlIj4-BwPqk";
   const std::string other = "GReLUrM4wMqfg9yzV3KQ";
@@ -129,6 +115,22 @@ TEST(StoreCreateTable, MakesOneTableForManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(store.Stats().size(), 20u);
+}
+
+TEST(StoreSetShare, IsThatOfAllTables) {
+  Store store;
+  ASSERT_TRUE(store.CreateTable(MakeConfig("before", 2)).ok());
+  store.SetShare(3);
+  ASSERT_TRUE(store.CreateTable(MakeConfig("after", 2)).ok());
+  Store::Tables tables;
+  tables[HashName("replaced")] = *MakeTable(MakeConfig("replaced", 2));
+  store.Replace(&tables);
+  ASSERT_TRUE(
+      store.Drop(HashName("before"), /*drop_id=*/1, /*stays=*/true).ok());
+  ASSERT_EQ(store.All().size(), 3u);
+  for (const Table* table : store.All()) {
+    EXPECT_EQ(table->share(), 3u) << table->config().name;
+  }
 }
 
 TEST(StoreFind, SaysWhyTheTableMayNotBeThere) {

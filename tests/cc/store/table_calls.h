@@ -23,8 +23,9 @@ using Ids = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
 inline std::shared_ptr<Table> TableOf(const TableConfig& config,
-                                      SecondsClock seconds = nullptr) {
-  auto table = MakeTable(config, std::move(seconds));
+                                      SecondsClock seconds = nullptr,
+                                      uint32_t slots = kSlots) {
+  auto table = MakeTable(config, std::move(seconds), nullptr, slots);
   EXPECT_TRUE(table.ok()) << table.status().message();
   return std::move(*table);
 }

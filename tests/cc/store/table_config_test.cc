@@ -21,8 +21,6 @@ TEST(TableConfigValidate, AcceptsTheEndsOfTheRanges) {
   TableConfig config = MakeConfig(std::string(kMaxTableNameBytes, 'x'), 1);
   EXPECT_TRUE(config.Validate().ok());
   config.dim = kMaxDim;
-  config.shard_index = 4;
-  config.shard_count = 5;
   EXPECT_TRUE(config.Validate().ok());
 }
 
@@ -58,14 +56,6 @@ TEST(TableConfigValidate, RefusesADefaultThatIsNotFinite) {
   TableConfig config = MakeConfig("t", 1);
   config.default_value = INFINITY;
   ExpectRefused(config, "default_value must be finite, received inf");
-}
-
-TEST(TableConfigValidate, RefusesAShardBeyondTheLast) {
-  TableConfig config = MakeConfig("t", 1);
-  config.shard_index = 2;
-  config.shard_count = 2;
-  ExpectRefused(config,
-                "shard_index must be below shard_count, received 2 and 2");
 }
 
 TEST(TableConfigValidate, RefusesAnUnknownRule) {
@@ -133,14 +123,12 @@ TEST(TableConfigDescribe, ShowsAllSettingsButTheName) {
   config.eviction = SpecOf("ttl(steps=3)");
   config.seed = 7;
   config.default_value = 0.1f;
-  config.shard_index = 1;
-  config.shard_count = 3;
   EXPECT_EQ(
       config.Describe(),
       "output_dim=8, embeddings_initializer=uniform(maxval=0.1,minval=-0.1), "
       "optimizer=adagrad, row_dtype=int8, capacity=rows(count=9), "
       "admission=probability(p=0.5), eviction=ttl(steps=3), seed=7, "
-      "default_value=0.1, shard_index=1, shard_count=3");
+      "default_value=0.1");
 }
 
 TEST(TableConfigDescribe, LeavesOutWhatNobodyChose) {
@@ -148,10 +136,9 @@ TEST(TableConfigDescribe, LeavesOutWhatNobodyChose) {
   EXPECT_EQ(config.DescribeChosen(),
             "output_dim=8, embeddings_initializer=zeros, optimizer=sgd");
   config.row_dtype = SpecOf("int8");
-  config.shard_count = 2;
   EXPECT_EQ(config.DescribeChosen(),
             "output_dim=8, embeddings_initializer=zeros, optimizer=sgd, "
-            "row_dtype=int8, shard_count=2");
+            "row_dtype=int8");
 }
 
 }  // namespace

@@ -240,11 +240,25 @@ TEST(TableEviction, RowsAndTheirIndexFitIntoACapacityInBytes) {
 }
 
 TEST(TableEviction, EachShardHoldsItsPartOfTheCapacity) {
-  TableConfig config = EvictingConfig("rows(count=1000)", "lru");
-  config.shard_count = 4;
-  const auto table = TableOf(config);
+  const auto table =
+      TableOf(EvictingConfig("rows(count=1000)", "lru"), nullptr, kSlots / 4);
   Look(table.get(), Range(0, 2000));
   EXPECT_EQ(table->Stats().rows, 250u);
+}
+
+TEST(TableEviction, AnotherPartOfTheCapacityHoldsFromTheNextLookupOn) {
+  const auto table = EvictingTable("rows(count=1000)", "lru");
+  EXPECT_EQ(table->share(), kSlots);
+  Look(table.get(), Range(0, 2000));
+  ASSERT_EQ(table->Stats().rows, 1000u);
+  table->SetShare(kSlots / 2);
+  EXPECT_EQ(table->share(), kSlots / 2);
+  EXPECT_EQ(table->Stats().rows, 1000u);
+  Look(table.get(), {1999});
+  EXPECT_EQ(table->Stats().rows, 500u);
+  table->SetShare(kSlots);
+  Look(table.get(), Range(0, 2000));
+  EXPECT_EQ(table->Stats().rows, 1000u);
 }
 
 TEST(TableEviction, ARequestLargerThanTheCapacityGetsEveryRow) {

@@ -275,5 +275,38 @@ TEST(TableFeedsOnce, ATableThatNobodyFollowsPaysNothing) {
   EXPECT_EQ(table->Stats().bytes, before);
 }
 
+SlotSet SlotsOf(const Ids& ids) {
+  SlotSet slots;
+  for (const int64_t id : ids) slots.set(SlotOf(id));
+  return slots;
+}
+
+TEST_P(TableFeeds, GainedSlotsAreToldWholeAndLostOnesNoMore) {
+  const auto table = TableOf(ConfigOf(GetParam()));
+  Look(table.get(), Range(0, 1000));
+  const SlotSet first = SlotsOf(Range(0, 300));
+  auto feed = table->Follow(FeedStart::kAllRows,
+                            {false, std::make_shared<const SlotSet>(first)});
+  ASSERT_TRUE(feed.ok());
+  Weights copy;
+  TakeAll(feed->get(), &copy);
+  const size_t before = copy.size();
+  EXPECT_GE(before, 300u);
+  table->Update(Range(0, 1000), Floats(4000, 1.0f), 0.1f);
+  EXPECT_EQ(TakeAll(feed->get(), &copy), before);
+  // All rows of slots that were gained are told, and no others.
+  const SlotSet all = SlotsOf(Range(0, 1000));
+  (*feed)->UseSlots(std::make_shared<const SlotSet>(all), all & ~first);
+  EXPECT_EQ(TakeAll(feed->get(), &copy, 100), 1000 - before);
+  EXPECT_EQ(copy, WeightsOf(*table));
+  table->Update(Range(0, 1000), Floats(4000, 1.0f), 0.1f);
+  EXPECT_EQ(TakeAll(feed->get(), &copy), 1000u);
+  EXPECT_EQ(copy, WeightsOf(*table));
+  (*feed)->UseSlots(std::make_shared<const SlotSet>(first), SlotSet());
+  table->Remove(Range(0, 1000));
+  EXPECT_EQ(TakeAll(feed->get(), &copy), before);
+  EXPECT_EQ(copy.size(), 1000 - before);
+}
+
 }  // namespace
 }  // namespace persia

@@ -59,7 +59,52 @@ void AddChangesReply(std::vector<SampleMessage>* samples) {
   }
   changes.tables[0].fate = TableFate::kCleared;
   changes.tables.push_back({SampleTables()[0], {}, TableFate::kDropped});
+  changes.held = {2, {{3, SlotSet().set(5)}, {4, SlotSet().set(6)}}};
+  changes.fresh.set(6);
   AddReply(changes, samples);
+}
+
+// Rows as a shard that takes slots over receives them.
+void AddWholeRowsReply(std::vector<SampleMessage>* samples) {
+  ChangesRequest changes;
+  changes.position = {0, 5, 2, 1};
+  for (const TableConfig& config : SampleTables()) {
+    TableChanges& table = changes.tables.emplace_back();
+    table.config = config;
+    table.row_bytes = static_cast<uint32_t>(LayoutOf(config)->row_bytes);
+    table.time = 8;
+    table.identity = {7, false};
+    table.rows.ids = {3, -4};
+    table.rows.bytes.resize(2 * table.row_bytes);
+    table.rows.erased = {9};
+  }
+  AddReply(changes, samples);
+}
+
+void AddMovingReplies(std::vector<SampleMessage>* samples) {
+  HandOverRequest hand_over;
+  AddReply(hand_over, samples);
+  hand_over.hold = 3;
+  hand_over.generation = 2;
+  ClientWindow window;
+  window.client = 7;
+  window.highest = 9;
+  window.Set(2);
+  hand_over.applied.resize(3);
+  hand_over.applied[0].slots.set(5);
+  hand_over.applied[0].clients = {window, window};
+  hand_over.applied[1].slots.set(6);
+  hand_over.topology = {1, 2, 3};
+  AddReply(hand_over, samples);
+
+  MoveRequest move;
+  AddReply(move, samples);
+  move.progress.state = MoveState::kEnded;
+  move.progress.outcome = Status(Code::kUnavailable, "no answer");
+  move.progress.source = 7;
+  move.progress.slots = 9;
+  move.progress.moved = 2;
+  AddReply(move, samples);
 }
 
 void AddCheckpointReplies(std::vector<SampleMessage>* samples) {
@@ -109,7 +154,9 @@ std::vector<SampleMessage> SampleReplies() {
   AddReply(remove, &samples);
   AddReply(DropTableRequest(), &samples);
   AddChangesReply(&samples);
+  AddWholeRowsReply(&samples);
   AddCheckpointReplies(&samples);
+  AddMovingReplies(&samples);
   AddSample(EncodeChallenge(Challenge()), MessageType::kChallenge, &samples);
   AddSample(EncodeWelcome(), MessageType::kWelcome, &samples);
   return samples;

@@ -159,6 +159,10 @@ void AddChanges(std::vector<SampleMessage>* samples) {
   AddRequest(changes, samples);
   changes.position = {7, 5, 2, 1};
   changes.shard = 1;
+  changes.member = 3;
+  AddRequest(changes, samples);
+  changes.whole_rows = true;
+  changes.slots.set(5);
   AddRequest(changes, samples);
 }
 
@@ -187,6 +191,32 @@ void AddFilesAndTopologies(std::vector<SampleMessage>* samples) {
   topology.told = {1, 2, 3};
   topology.founds = true;
   AddRequest(topology, samples);
+}
+
+void AddMoves(std::vector<SampleMessage>* samples) {
+  HandOverRequest hand_over;
+  hand_over.taker = 7;
+  hand_over.slots.set(5);
+  hand_over.hold_ms = 1;
+  hand_over.hold = 1;
+  for (const HandOverStep step :
+       {HandOverStep::kAsk, HandOverStep::kHold, HandOverStep::kCommit,
+        HandOverStep::kRelease}) {
+    hand_over.step = step;
+    AddRequest(hand_over, samples);
+  }
+
+  MoveRequest move;
+  for (const MoveAction action :
+       {MoveAction::kProgress, MoveAction::kStop, MoveAction::kStart}) {
+    move.action = action;
+    AddRequest(move, samples);
+  }
+  move.source = 7;
+  move.address = "127.0.0.1:1";
+  move.slots.set(5);
+  move.most_bytes_per_second = 1;
+  AddRequest(move, samples);
 }
 
 TableConfig MakeTable(const char* name, uint32_t dim, const char* initializer,
@@ -226,6 +256,7 @@ std::vector<SampleMessage> SampleRequests() {
   AddChanges(&samples);
   AddCheckpoints(&samples);
   AddFilesAndTopologies(&samples);
+  AddMoves(&samples);
   AddSample(EncodeHello(Nonce()), MessageType::kHello, &samples);
   AddSample(EncodeProof(Proof()), MessageType::kProof, &samples);
   return samples;

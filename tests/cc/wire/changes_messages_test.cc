@@ -28,6 +28,7 @@ class ChangesMessagesTest : public testing::Test {
     changes_.position = {1, 2, 3, 4};
     changes_.max_rows = 5;
     changes_.max_bytes = 6;
+    changes_.member = 7;
     changes_.shard = 8;
     changes_.begins = Begins::kWhole;
     changes_.complete = true;
@@ -43,7 +44,7 @@ TEST_F(ChangesMessagesTest, ChangesHasTheseBytes) {
   ExpectBytes(changes_,
               "0100000000000000\n0200000000000000\n0300000000000000\n"
               "0400000000000000\n0500000000000000\n0600000000000000\n"
-              "0800000000000000");
+              "0700000000000000\n0800000000000000\n0000000000000000");
 }
 
 TEST_F(ChangesMessagesTest, ChangesReplyHasTheseBytes) {
@@ -53,22 +54,43 @@ TEST_F(ChangesMessagesTest, ChangesReplyHasTheseBytes) {
       "09000000756e6c69\n6d69746564000000\n"
       "06000000616c7761\n7973000000000000\n"
       "050000006e657665\n7200000000000000\n";
-  const std::string rest = "0000000000000000\n0000000001000000\n01000000";
-  ExpectReplyBytes(changes_,
-                   "0200000000000000\n0300000000000000\n0400000000000000\n"
-                   "0200000001000000\n0300000000000000\n"
-                   "0300000000000000\n" +
-                       rest + "61000000\n" + settings +
-                       "0200000000000000\n0100000000000000\n0000000000000000\n"
-                       "0100000000000000\n" +
-                       rest + "62000000\n" + settings +
-                       "0000000000000000\n0000000000000000\n0000000000000000\n"
-                       "0100000000000000\n" +
-                       rest + "63000000\n" + settings +
-                       "0100000000000000\n0000000000000000\n0100000000000000\n"
-                       "0100000000000000\nffffffffffffffff\n0900000000000000\n"
-                       "0000803f00000040\n0000404000008040\n0000a0400000c040\n"
-                       "0700000000000000\n0000803f00000000");
+  const std::string rest = "0000000000000000\n01000000";
+  // The size of a row, the table's time, and its identity.
+  const std::string of_whole_rows = "0000000001000000\n0000000000000000\n";
+  ExpectReplyBytes(
+      changes_,
+      "0200000000000000\n0300000000000000\n0400000000000000\n"
+      "0200000001000000\n0000000000000000\n"
+      "0000000000000000\n0000000000000000\n"
+      "0300000000000000\n0300000000000000\n" +
+          rest + "61000000\n" + settings +
+          "0200000000000000\n0100000000000000\n0000000000000000\n" +
+          of_whole_rows + "0100000000000000\n" + rest + "62000000\n" +
+          settings + "0000000000000000\n0000000000000000\n0000000000000000\n" +
+          of_whole_rows + "0100000000000000\n" + rest + "63000000\n" +
+          settings + "0100000000000000\n0000000000000000\n0100000000000000\n" +
+          of_whole_rows +
+          "0100000000000000\nffffffffffffffff\n0900000000000000\n"
+          "0000803f00000040\n0000404000008040\n0000a0400000c040\n"
+          "0700000000000000\n0000803f00000000");
+}
+
+TEST_F(ChangesMessagesTest, TheSlotsPrecedeTheRows) {
+  SlotSet slots;
+  slots.set(0).set(kSlots - 1);
+  changes_.tables.resize(1);
+  const std::vector<uint8_t> without = Body(EncodeReply(1, changes_)).copy();
+  changes_.held = {5, {{2, slots}}};
+  const std::vector<uint8_t> with = Body(EncodeReply(1, changes_)).copy();
+  EXPECT_EQ(with.size(), without.size() + kSlots / 8 + 16);
+  ChangesRequest received;
+  const Body body(with);
+  ASSERT_TRUE(DecodeReply(body.bytes(), &received).ok());
+  EXPECT_EQ(received.held.cluster, 5u);
+  ASSERT_EQ(received.held.epochs.size(), 1u);
+  EXPECT_EQ(received.held.epochs[0].epoch, 2u);
+  EXPECT_EQ(received.held.epochs[0].slots, slots);
+  EXPECT_EQ(received.tables[0].rows.ids, changes_.tables[0].rows.ids);
 }
 
 Status AsChangesReply(const std::vector<uint8_t>& bytes) {
@@ -98,8 +120,8 @@ std::vector<uint8_t> With(std::vector<uint8_t> bytes, size_t at, uint64_t value,
 TEST_F(ChangesMessagesTest, CountsBeyondTheBodyAreRefused) {
   changes_.tables.resize(1);
   const std::vector<uint8_t> bytes = Body(EncodeReply(1, changes_)).copy();
-  constexpr size_t kTablesAt = 32;
-  const size_t erased_at = bytes.size() - 3 * 8 - 6 * 4 - 8 - 8;
+  constexpr size_t kTablesAt = 56;
+  const size_t erased_at = bytes.size() - 3 * 8 - 6 * 4 - 4 * 8;
   ASSERT_EQ(AsChangesReply(With(bytes, erased_at, 1, 8)).code(), Code::kOk);
   for (const uint64_t count :
        {uint64_t{3}, uint64_t{1} << 31, uint64_t{1} << 61, uint64_t{1} << 63,

@@ -5,11 +5,9 @@
 namespace persia {
 namespace {
 
-CheckpointRequest Request(uint32_t shard_index = 2) {
+CheckpointRequest Request() {
   CheckpointRequest request;
   request.action = CheckpointAction::kCommit;
-  request.shard_index = shard_index;
-  request.shard_count = 3;
   request.save_id = 77;
   request.parent_id = 66;
   request.generation = 88;
@@ -20,7 +18,7 @@ CheckpointRequest Request(uint32_t shard_index = 2) {
 
 TEST(CheckpointMessage, HasTheseBytes) {
   ExpectBytes(Request(),
-              "0600000002000000\n0300000000000000\n4d00000000000000\n"
+              "0600000000000000\n4d00000000000000\n"
               "4200000000000000\n5800000000000000\n08000000612f666f\n"
               "6c64657200000000\n0300000000000000\n030000006f6e6500\n"
               "0000000000000000\n0500000074687265\n6500000000000000");
@@ -32,10 +30,6 @@ TEST(CheckpointMessage, AnActionThatThereIsNotIsRefused) {
     request.action = static_cast<CheckpointAction>(action);
     EXPECT_EQ(Received(request).code(), Code::kInvalidArgument);
   }
-}
-
-TEST(CheckpointMessage, AShardThatThereIsNotIsRefused) {
-  EXPECT_EQ(Received(Request(3)).code(), Code::kInvalidArgument);
 }
 
 TEST(CheckpointReplyMessage, HasTheseBytes) {
@@ -51,16 +45,17 @@ TEST(CheckpointReplyMessage, HasTheseBytes) {
   request.shards[0].base_outcome = Status(Code::kResourceExhausted, "full");
   request.shards[1].state = CheckpointProgress::State::kEnded;
   request.shards[1].outcome = Status(Code::kDataLoss, "damaged");
-  ExpectReplyBytes(request,
-                   "0200000000000000\n0100000000000000\n0500000000000000\n"
-                   "0a00000000000000\ne803000000000000\n2c00000000000000\n"
-                   "0500000073686172\n6400000000000000\n0000000000000000\n"
-                   "0800000000000000\n1300000073617665\n642f636b70742d30\n"
-                   "3030303030303100\n0400000066756c6c\n020000000f000000\n"
-                   "0000000000000000\n0000000000000000\n0000000000000000\n"
-                   "0000000000000000\n0000000000000000\n0700000064616d61\n"
-                   "6765640000000000\n0000000000000000\n0000000000000000\n"
-                   "0000000000000000");
+  ExpectReplyBytes(
+      request,
+      "0200000000000000\n0100000000000000\n0500000000000000\n"
+      "0a00000000000000\ne803000000000000\n2c00000000000000\n"
+      "0500000073686172\n6400000000000000\n0000000000000000\n"
+      "0800000000000000\n1300000073617665\n642f636b70742d30\n"
+      "3030303030303100\n0400000066756c6c\n0000000000000000\n"
+      "020000000f000000\n0000000000000000\n0000000000000000\n0000000000000000\n"
+      "0000000000000000\n0000000000000000\n0700000064616d61\n"
+      "6765640000000000\n0000000000000000\n0000000000000000\n"
+      "0000000000000000\n0000000000000000");
 }
 
 }  // namespace

@@ -23,8 +23,6 @@ TableConfig SomeConfig() {
   config.eviction = Spec{"lru", {}};
   config.seed = 5;
   config.default_value = 0.5f;
-  config.shard_index = 1;
-  config.shard_count = 3;
   return config;
 }
 
@@ -86,7 +84,7 @@ TEST(ControlMessagesTest, ErrorHasTheseBytes) {
 TEST(ControlMessagesTest, CreateTableHasTheseBytes) {
   ExpectBytes(SomeRequest(),
               "0900000000000000\n0300000001000000\n"
-              "100000000000003f\n0500000000000000\n0100000003000000\n"
+              "100000000000003f\n0500000000000000\n"
               "080000006a6f622f\n7573657200000000\n"  // "job/user"
               "050000007a65726f\n7300000000000000\n"  // "zeros"
               "0300000073676400\n"                    // "sgd"
@@ -119,6 +117,7 @@ TEST(ControlMessagesTest, StatsReplyHasTheseBytes) {
                    "1200000000000000\n1300000000000000\n1400000000000000\n"
                    "1500000000000000\n1600000000000000\n1700000000000000\n"
                    "1800000000000000\n1900000000000000\n1a00000000000000\n"
+                   "1b00000000000000\n1c00000000000000\n"
                    "03000000673a3200\n1e00000000000000\n0100000000000000\n"
                    "0400000075736572\n1000000000000000\n2900000000000000\n"
                    "2a00000000000000\n2b00000000000000\n2c00000000000000\n"
@@ -182,8 +181,8 @@ TEST(ControlMessagesTest, AFlagOrStateThatThereIsNotIsRefused) {
 }
 
 TEST(ControlMessagesTest, CountsBeyondTheBodyAreRefused) {
-  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 256,
-                   kRequestsAt = 360, kBucketsAt = 392, kTrainersAt = 416;
+  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 272,
+                   kRequestsAt = 376, kBucketsAt = 408, kTrainersAt = 432;
   for (const size_t at : {kProcessesAt, kAddressAt, kTablesAt, kRequestsAt,
                           kBucketsAt, kTrainersAt}) {
     std::vector<uint8_t> bytes = Body(EncodeReply(1, SomeStats())).copy();

@@ -19,7 +19,9 @@ class WholeRowMessagesTest : public testing::Test {
     export_.table = 0xaabb;
     export_.cursor.shard = 3;
     export_.cursor.position = 4;
+    export_.cursor.owners = 10;
     export_.max_rows = 5;
+    export_.route = 11;
     export_.dim = 1;
     export_.state_size = 2;
     export_.page = {ids_, weights_, state_, {{6, 7}, {0, 8}}, UseTime::kSteps};
@@ -55,12 +57,13 @@ constexpr char kRows[] =
 
 TEST_F(WholeRowMessagesTest, ExportHasTheseBytes) {
   ExpectBytes(export_,
-              "bbaa000000000000\n0400000000000000\n0300000000000000\n"
-              "0500000000000000");
+              "bbaa000000000000\n0400000000000000\n0a00000000000000\n"
+              "0300000000000000\n0500000000000000\n0b00000000000000");
 }
 
 TEST_F(WholeRowMessagesTest, ExportReplyHasTheseBytes) {
-  ExpectReplyBytes(export_, std::string("0400000000000000\n0300000001000000\n"
+  ExpectReplyBytes(export_, std::string("0400000000000000\n0a00000000000000\n"
+                                        "0300000001000000\n"
                                         "0200000001000000\n") +
                                 kRows + "\n0600000007000000\n0000000008000000");
 }
@@ -69,6 +72,7 @@ TEST_F(WholeRowMessagesTest, ExportReplyOfATableWithoutUsesHasNone) {
   export_.page.use_time = UseTime::kNone;
   export_.page.uses.clear();
   ExpectReplyBytes(export_, std::string("0400000000000000\n"
+                                        "0a00000000000000\n"
                                         "0300000001000000\n"
                                         "0200000000000000\n") +
                                 kRows);
@@ -135,7 +139,7 @@ Status With(const OutFrame& frame, size_t at, uint64_t value,
 }
 
 TEST_F(WholeRowMessagesTest, CountsBeyondTheBodyAreRefused) {
-  constexpr size_t kExportReplyAt = 24, kAssignAt = 24, kRemoveAt = 16;
+  constexpr size_t kExportReplyAt = 32, kAssignAt = 24, kRemoveAt = 16;
   for (const uint64_t count :
        {uint64_t{3}, uint64_t{1} << 32, uint64_t{1} << 61, uint64_t{1} << 63,
         std::numeric_limits<uint64_t>::max()}) {

@@ -4,7 +4,7 @@
 
 #include "cc/base/hash.h"
 #include "cc/optimizer/undecided.h"
-#include "tests/cc/support/shard_of.h"
+#include "tests/fuzz/service/shard.h"
 
 namespace persia {
 namespace {
@@ -79,25 +79,13 @@ std::string ShardDifference(const ShardModel& found, const ShardModel& wanted,
 }  // namespace
 
 bool HasSameSettings(TableConfig a, TableConfig b) {
-  b.shard_index = a.shard_index;
-  b.shard_count = a.shard_count;
   if (IsUndecided(a.optimizer)) a.optimizer = b.optimizer;
   if (IsUndecided(b.optimizer)) b.optimizer = a.optimizer;
   return a.Describe() == b.Describe();
 }
 
-bool IsSeenOtherwise(const ShardModel& shard, uint32_t index, uint32_t count) {
-  for (const auto& [name, table] : shard.tables) {
-    if (table.config.shard_index != index ||
-        table.config.shard_count != count) {
-      return true;
-    }
-  }
-  return false;
-}
-
 ShardModel Restored(const ShardModel& shard, const CheckpointModel& checkpoint,
-                    uint32_t index, uint32_t count, uint64_t generation) {
+                    int number, uint64_t generation) {
   ShardModel after = shard;
   after.generation = generation;
   std::set<std::string> begun;
@@ -105,11 +93,7 @@ ShardModel Restored(const ShardModel& shard, const CheckpointModel& checkpoint,
     for (const auto& [name, saved] : part.tables) {
       TableModel& table = after.tables[name];
       if (begun.insert(name).second) {
-        if (shard.tables.count(name) == 0) {
-          table.config = saved.config;
-          table.config.shard_index = index;
-          table.config.shard_count = count;
-        }
+        if (shard.tables.count(name) == 0) table.config = saved.config;
         if (IsUndecided(table.config.optimizer)) {
           table.config.optimizer = saved.config.optimizer;
         }
@@ -120,7 +104,7 @@ ShardModel Restored(const ShardModel& shard, const CheckpointModel& checkpoint,
       const TableConfig& config = table.config;
       const bool keeps_state = config.optimizer == saved.config.optimizer;
       for (const auto& [id, row] : saved.rows) {
-        if (ShardOf(id, config.shard_count) != config.shard_index) continue;
+        if (!Owns(number, id)) continue;
         ModelRow& restored = table.rows[id] = row;
         if (!keeps_state) restored.state = InitialState(config);
       }

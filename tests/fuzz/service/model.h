@@ -31,31 +31,20 @@ struct ShardModel {
 struct CheckpointModel {
   uint64_t id = 0;
   uint64_t parent = 0;
-  uint32_t shard_count = 1;
   std::string folder;
   std::vector<std::string> files;  // The paths that a restore needs.
   std::vector<ShardModel> parts;   // What each shard's file must have.
   bool is_whole = false;           // All files were written completely.
 };
 
-// Whether two tables have the same place in the same number of shards, and so
-// rows of the same ids.
-inline bool HasSameView(const TableConfig& a, const TableConfig& b) {
-  return a.shard_index == b.shard_index && a.shard_count == b.shard_count;
-}
-
-// Whether two tables of one name have the same settings, apart from their place
-// in a list of shards. An undecided optimizer equals any other.
+// Whether two tables of one name have the same settings. An undecided optimizer
+// equals any other.
 bool HasSameSettings(TableConfig a, TableConfig b);
 
-// Whether the shard has a table with another place than `index` of `count`: it
-// then refuses tables with this place.
-bool IsSeenOtherwise(const ShardModel& shard, uint32_t index, uint32_t count);
-
-// Returns what `shard` has after shard `index` of `count` restored
-// `checkpoint`.
+// Returns what the shard with this number, which has `shard`, has after it
+// restored `checkpoint`.
 ShardModel Restored(const ShardModel& shard, const CheckpointModel& checkpoint,
-                    uint32_t index, uint32_t count, uint64_t generation);
+                    int number, uint64_t generation);
 
 // Describes how `found` differs from the first of `possible`; if it is one of
 // them, sets `*chosen` and returns "". If there are several, a table that

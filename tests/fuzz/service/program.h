@@ -1,7 +1,7 @@
 // A program of steps, as bytes: so that libFuzzer can change and shorten one.
 //
 //   program = settings, steps*
-//   settings = view of job 2, options, 0, 0    (u8 each)
+//   settings = 0, options, 0, 0                (u8 each)
 //   step = what, a, b, c                       (u8 each)
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_PROGRAM_H_
@@ -18,7 +18,6 @@ namespace persia {
 
 inline constexpr size_t kStepBytes = 4;
 inline constexpr size_t kSettingsBytes = 4;
-inline constexpr uint8_t kSameView = 3;  // Job 2 has job 1's list.
 
 enum class Action {
   kTrain,      // Looks rows up and updates them.

@@ -1,7 +1,6 @@
 // Checkpoints, and bases of logs.
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "cc/base/hash.h"
@@ -13,18 +12,12 @@ namespace {
 
 constexpr size_t kPaddingIds = 1700;  // Records of more than kBaseBytes.
 
-std::string ShardFileName(size_t index, size_t count) {
-  char name[64];
-  std::snprintf(name, sizeof(name), "shard-%05zu-of-%05zu", index, count);
-  return name;
-}
+std::string ShardFileName(int shard) { return Concat("shard-0000", shard); }
 
-CheckpointRequest About(const CheckpointModel& checkpoint, size_t place,
+CheckpointRequest About(const CheckpointModel& checkpoint,
                         CheckpointAction action) {
   CheckpointRequest request;
   request.action = action;
-  request.shard_index = static_cast<uint32_t>(place);
-  request.shard_count = checkpoint.shard_count;
   request.save_id = checkpoint.id;
   request.parent_id = checkpoint.parent;
   request.folder = checkpoint.folder;
@@ -33,17 +26,15 @@ CheckpointRequest About(const CheckpointModel& checkpoint, size_t place,
 
 }  // namespace
 
-uint64_t World::ParentFor(const Job& job, bool wanted) {
+uint64_t World::ParentFor(bool wanted) {
   uint64_t parent = 0;
-  for (size_t place = 0; place < job.shards.size(); ++place) {
-    CheckpointModel any;
-    any.shard_count = static_cast<uint32_t>(job.shards.size());
-    CheckpointRequest request = About(any, place, CheckpointAction::kProgress);
-    Shard* const asked = shard(job.shards[place]);
-    const Status status = asked->Call(&EmbeddingService::Checkpoint, &request);
+  for (int s = 0; s < kShardCount; ++s) {
+    CheckpointRequest request;
+    const Status status =
+        shard(s)->Call(&EmbeddingService::Checkpoint, &request);
     Require(status.ok(), "progress is told: ", status.message());
     const uint64_t base = request.shards.at(0).base_id;
-    if (base == 0 || (place > 0 && base != parent)) return 0;
+    if (base == 0 || (s > 0 && base != parent)) return 0;
     parent = base;
   }
   const bool is_there =
@@ -57,11 +48,10 @@ uint64_t World::ParentFor(const Job& job, bool wanted) {
 void World::Save(const Step& step) {
   EndSave();
   Job* const job = JobOf(step.a);
-  for (const int number : job->shards) EndBase(shard(number));
+  for (const auto& each : shards_) EndBase(each.get());
   CheckpointModel checkpoint;
   checkpoint.id = ++last_number_;
-  checkpoint.parent = ParentFor(*job, step.b % 4 >= 2);
-  checkpoint.shard_count = static_cast<uint32_t>(job->shards.size());
+  checkpoint.parent = ParentFor(step.b % 4 >= 2);
   checkpoint.folder = Concat("save-", checkpoint.id);
   for (const CheckpointModel& each : checkpoints_) {
     if (each.id == checkpoint.parent) checkpoint.files = each.files;
@@ -72,24 +62,16 @@ void World::Save(const Step& step) {
   pending_.job = job;
   pending_.commits = step.b / 4 % 4 != 0;
   const bool is_held = step.b % 2 != 0;
-  for (size_t place = 0; place < job->shards.size(); ++place) {
-    Shard* const asked = shard(job->shards[place]);
+  for (int s = 0; s < kShardCount; ++s) {
+    Shard* const asked = shard(s);
     if (is_held) asked->files()->HoldAt(ProcessFiles::kCheckpoint);
-    CheckpointRequest request =
-        About(checkpoint, place, CheckpointAction::kSave);
-    checkpoint.files.push_back(checkpoint.folder + "/" +
-                               ShardFileName(place, job->shards.size()));
+    CheckpointRequest request = About(checkpoint, CheckpointAction::kSave);
+    checkpoint.files.push_back(checkpoint.folder + "/" + ShardFileName(s));
     checkpoint.parts.push_back(asked->model);
     const Status status = asked->Call(&EmbeddingService::Checkpoint, &request);
     if (Died(asked)) break;
-    if (IsSeenOtherwise(asked->model, static_cast<uint32_t>(place),
-                        checkpoint.shard_count)) {
-      Require(!status.ok(), "another job's part of the shards is not saved");
-      pending_.is_intact = false;
-      break;
-    }
     Require(status.ok(), "a save begins: ", status.message());
-    pending_.is_begun[place] = true;
+    pending_.is_begun[s] = true;
     if (is_held) asked->files()->WaitForHeld(ProcessFiles::kCheckpoint);
   }
   pending_.checkpoint = std::move(checkpoint);
@@ -98,11 +80,10 @@ void World::Save(const Step& step) {
 
 void World::EndSave() {
   if (pending_.job == nullptr) return;
-  const Job& job = *pending_.job;
-  for (size_t place = 0; place < job.shards.size(); ++place) {
-    Shard* const asked = shard(job.shards[place]);
+  for (int s = 0; s < kShardCount; ++s) {
+    Shard* const asked = shard(s);
     asked->files()->Release();
-    if (!pending_.is_begun[place]) continue;
+    if (!pending_.is_begun[s]) continue;
     const Status outcome = asked->WaitForJob();
     if (Died(asked) || !pending_.is_intact) continue;
     Require(outcome.ok(), "a save ends: ", outcome.message());
@@ -113,10 +94,9 @@ void World::EndSave() {
                checkpoint.is_whole ? " is whole" : " is not whole"));
   checkpoints_.push_back(checkpoint);
   if (pending_.commits && checkpoint.is_whole) {
-    for (size_t place = 0; place < job.shards.size(); ++place) {
-      Shard* const asked = shard(job.shards[place]);
-      CheckpointRequest request =
-          About(checkpoint, place, CheckpointAction::kCommit);
+    for (const auto& each : shards_) {
+      Shard* const asked = each.get();
+      CheckpointRequest request = About(checkpoint, CheckpointAction::kCommit);
       request.files = checkpoint.files;
       const Status status =
           asked->Call(&EmbeddingService::Checkpoint, &request);
@@ -137,19 +117,16 @@ void World::Restore(const Step& step) {
                    step.b % std::min<size_t>(4, checkpoints_.size())];
   if (!checkpoint.is_whole) return;
   const uint64_t generation = ++last_number_;
-  Trace(Concat("  job ", job->number, " restores save ", checkpoint.id, " of ",
-               checkpoint.shard_count, " shards, generation ", generation));
-  for (size_t place = 0; place < job->shards.size(); ++place) {
-    RestoreOn(job, place, checkpoint, generation, step.c % 4 == 0);
+  Trace(Concat("  job ", job->number, " restores save ", checkpoint.id,
+               ", generation ", generation));
+  for (const auto& each : shards_) {
+    RestoreOn(each.get(), checkpoint, generation, step.c % 4 == 0);
   }
 }
 
-void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
+void World::RestoreOn(Shard* asked, const CheckpointModel& checkpoint,
                       uint64_t generation, bool holds_base) {
-  Shard* const asked = shard(job->shards[place]);
-  const auto count = static_cast<uint32_t>(job->shards.size());
-  bool may_be_refused =
-      IsSeenOtherwise(asked->model, static_cast<uint32_t>(place), count);
+  bool may_be_refused = false;
   for (const auto& [name, table] : asked->model.tables) {
     for (const ShardModel& part : checkpoint.parts) {
       const auto saved = part.tables.find(name);
@@ -157,9 +134,7 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
                         !HasSameSettings(table.config, saved->second.config);
     }
   }
-  CheckpointRequest request =
-      About(checkpoint, place, CheckpointAction::kRestore);
-  request.shard_count = count;
+  CheckpointRequest request = About(checkpoint, CheckpointAction::kRestore);
   request.parent_id = 0;
   request.files = checkpoint.files;
   Status status = asked->Call(&EmbeddingService::Checkpoint, &request);
@@ -172,8 +147,7 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
     return;
   }
   const Change change = [&](ShardModel* model) {
-    *model = Restored(*model, checkpoint, static_cast<uint32_t>(place), count,
-                      generation);
+    *model = Restored(*model, checkpoint, asked->number(), generation);
   };
   // The log is read from the last base on, and with it each restore since then.
   (void)IsNeeded(0);
@@ -250,9 +224,8 @@ void World::RemoveCheckpoint(const Step& step) {
   if (checkpoints_.empty()) return;
   CheckpointModel* const removed = &checkpoints_[step.b % checkpoints_.size()];
   if (allowances()->keeps_restored_checkpoints && IsNeeded(removed->id)) return;
-  for (uint32_t place = 0; place < removed->shard_count; ++place) {
-    const std::string file =
-        removed->folder + "/" + ShardFileName(place, removed->shard_count);
+  for (int s = 0; s < kShardCount; ++s) {
+    const std::string file = removed->folder + "/" + ShardFileName(s);
     (void)disk_.Remove(MachineFolder() + "/checkpoints/" + file);
     for (CheckpointModel& each : checkpoints_) {
       if (std::count(each.files.begin(), each.files.end(), file) > 0) {
@@ -277,9 +250,9 @@ void World::Base(const Step& step) {
   // The padding changes no row, and takes room in the log.
   Sent padding;
   padding.generation = asked->model.generation;
-  Ids ids(kPaddingIds);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = static_cast<int64_t>(1000000 + i);
+  Ids ids;
+  for (int64_t id = 1000000; ids.size() < kPaddingIds; ++id) {
+    if (Owns(asked->number(), id)) ids.push_back(id);
   }
   const uint32_t dim = any->config.dim;
   padding.tables.push_back(

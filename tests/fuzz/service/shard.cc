@@ -46,6 +46,11 @@ const std::string& MachineFolder() {
   return folder.path();
 }
 
+bool Owns(int shard, int64_t id) {
+  static const auto owners = SlotOwners::Even(kShardCount);
+  return owners->OwnerOf(id) == static_cast<uint32_t>(shard);
+}
+
 Shard::Shard(Disk* disk, int number, const Options& options)
     : disk_(*disk),
       number_(number),
@@ -56,6 +61,21 @@ Shard::Shard(Disk* disk, int number, const Options& options)
 }
 
 Shard::~Shard() { End(); }
+
+uint64_t Shard::AskMember() {
+  TopologyRequest request;
+  const Status status = Call(&EmbeddingService::ExchangeTopology, &request);
+  Require(status.ok(), "a shard tells its id: ", status.message());
+  return request.member;
+}
+
+void Shard::Join(const Topology& topology, uint64_t member) {
+  TopologyRequest request;
+  request.told = topology.Encode();
+  const Status status = Call(&EmbeddingService::ExchangeTopology, &request);
+  Require(status.ok(), "a shard joins a cluster: ", status.message());
+  route_ = topology.RouteOf(member);
+}
 
 void Shard::End() {
   if (files_ != nullptr) files_->Release();
@@ -88,6 +108,19 @@ void Shard::Crash(bool loses_power) {
     disk_.LosePower(folder_);
   }
   Open();
+}
+
+void FormCluster(const std::unique_ptr<Shard> (&shards)[kShardCount]) {
+  std::vector<Member> members;
+  for (const auto& shard : shards) {
+    members.push_back({shard->AskMember(),
+                       static_cast<uint32_t>(shard->number()), 1, false,
+                       Concat("shard:", shard->number())});
+  }
+  const Topology topology = *Topology::Found(/*cluster=*/1, members);
+  for (size_t s = 0; s < members.size(); ++s) {
+    shards[s]->Join(topology, members[s].id);
+  }
 }
 
 size_t Shard::Kill(bool loses_power, const std::vector<ShardModel>& possible) {

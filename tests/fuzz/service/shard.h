@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cc/shard/local_service.h"
+#include "cc/topology/topology.h"
 #include "tests/fuzz/service/disk.h"
 #include "tests/fuzz/service/model.h"
 #include "tests/fuzz/service/require.h"
@@ -24,6 +25,12 @@ const std::string& MachineFolder();
 // A base is due after so many bytes of log; the log of a program's own steps is
 // shorter.
 inline constexpr uint64_t kBaseBytes = 24 << 10;
+
+// The number of shards of a cluster, whose slots are even.
+inline constexpr int kShardCount = 2;
+
+// Whether the shard with this number owns the id.
+bool Owns(int shard, int64_t id);
 
 class Shard {
  public:
@@ -39,6 +46,12 @@ class Shard {
   EmbeddingService* service() { return service_.get(); }
   ProcessFiles* files() { return files_.get(); }
   int number() const { return number_; }
+  // Returns the shard's id.
+  uint64_t AskMember();
+  // Makes the shard a member of a cluster, with this id.
+  void Join(const Topology& topology, uint64_t member);
+  // What its clients know of its slots: see Topology::RouteOf.
+  uint64_t route() const { return route_; }
 
   // Ends the process as a kill does, and starts it again; with `loses_power`,
   // data that was not synced is lost too.
@@ -94,7 +107,11 @@ class Shard {
   const std::string folder_;
   std::unique_ptr<ProcessFiles> files_;
   std::unique_ptr<EmbeddingService> service_;
+  uint64_t route_ = 0;
 };
+
+// Makes new shards a cluster.
+void FormCluster(const std::unique_ptr<Shard> (&shards)[kShardCount]);
 
 }  // namespace persia
 

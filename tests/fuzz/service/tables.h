@@ -44,7 +44,7 @@ inline constexpr uint64_t kMostTables = 7;         // The limit of a shard.
 inline constexpr uint64_t kMostMemory = 16 << 20;  // The limit of a shard.
 inline constexpr float kRate = 0.25f;
 
-// The table of `job`, without its place in a list of shards.
+// A table of `job`.
 TableConfig ConfigOf(int job, Slot slot, Variant variant);
 
 // Whether the table's own rules may remove rows, or not admit them.

@@ -41,8 +41,7 @@ bool MustBeRefused(const TableModel* held, size_t tables,
     return tables >= kMostTables ||
            asked.admission.Get("expected_ids", 0) > 1e6;
   }
-  return !HasSameView(held->config, asked) ||
-         !HasSameSettings(SettingsAfter(held->config, asked, replaces), asked);
+  return !HasSameSettings(SettingsAfter(held->config, asked, replaces), asked);
 }
 
 }  // namespace
@@ -67,30 +66,24 @@ void World::Create(const Step& step, Variant variant) {
            ? std::vector<OpeningStep>{OpeningStep::kFind, OpeningStep::kPrepare,
                                       OpeningStep::kComplete}
            : std::vector<OpeningStep>{OpeningStep::kOpen}) {
-    for (size_t place = 0; place < job->shards.size(); ++place) {
+    for (const auto& each : shards_) {
       uint64_t identity = 0;
       if (opening == OpeningStep::kComplete) {
-        const TableModel* const held =
-            FindTable(shard(job->shards[place]), config.name);
+        const TableModel* const held = FindTable(each.get(), config.name);
         if (held == nullptr || held->identity == 0) continue;
         identity = held->identity;
       }
-      CreateOn(job, place, config, opening, replaces, &identity);
+      CreateOn(each.get(), config, opening, replaces, &identity);
     }
   }
 }
 
-void World::CreateOn(Job* job, size_t place, TableConfig config,
+void World::CreateOn(Shard* asked, const TableConfig& config,
                      OpeningStep opening, bool replaces, uint64_t* identity) {
-  Shard* const asked = shard(job->shards[place]);
-  config.shard_index = static_cast<uint32_t>(place);
-  config.shard_count = static_cast<uint32_t>(job->shards.size());
   const TableModel* const held = FindTable(asked, config.name);
   bool must_be_refused =
       MustBeRefused(held, asked->model.tables.size(), config, replaces);
   bool may_be_refused = false;
-  must_be_refused |=
-      IsSeenOtherwise(asked->model, config.shard_index, config.shard_count);
   const bool makes = opening != OpeningStep::kFind || held != nullptr;
   if (!makes) {
     // The table is not made, so its size need not be checked.
@@ -103,8 +96,7 @@ void World::CreateOn(Job* job, size_t place, TableConfig config,
   request.step = opening;
   request.identity = *identity;
   const Status status = asked->Call(&EmbeddingService::CreateTable, &request);
-  Trace(Concat("  table ", config.name, ", shard ", asked->number(), " as ",
-               config.shard_index, " of ", config.shard_count, ", step ",
+  Trace(Concat("  table ", config.name, ", shard ", asked->number(), ", step ",
                static_cast<int>(opening),
                status.ok() ? ": ok" : ": refused, " + status.message()));
   std::vector<Change> changes;
@@ -142,8 +134,8 @@ void World::DropTable(const Step& step) {
   for (int s = 0; s < kShardCount; ++s) drop.ends[s] = ends_[s];
   drops_.push_back(drop);
   pending_.saw_drop = true;
-  for (const int number : job->shards) {
-    Shard* const asked = shard(number);
+  for (const auto& each : shards_) {
+    Shard* const asked = each.get();
     const Change change = [&](ShardModel* model) {
       const auto table = model->tables.find(drop.table);
       if (table == model->tables.end()) return;
@@ -170,12 +162,6 @@ void World::RepeatDrop(const Step& step) {
   if (drops_.empty()) return;
   const Drop& drop = drops_[drops_.size() - 1 - step.b % drops_.size()];
   for (int s = 0; s < kShardCount; ++s) {
-    bool was_sent = false;
-    for (const Job& job : jobs_) {
-      if (drop.table.compare(0, 4, Concat("job", job.number)) != 0) continue;
-      for (const int number : job.shards) was_sent |= number == s;
-    }
-    if (!was_sent) continue;
     if (allowances()->repeats_no_drop_after_an_end &&
         drop.ends[s] != ends_[s]) {
       continue;
@@ -199,12 +185,12 @@ void World::Assign(const Step& step) {
                Variant::kUsual)
           .name;
   const Ids all = IdsOf(step, 5);
-  for (size_t place = 0; place < job->shards.size(); ++place) {
-    Shard* const asked = shard(job->shards[place]);
+  for (const auto& each : shards_) {
+    Shard* const asked = each.get();
     const TableModel* const held = FindTable(asked, name);
     if (held == nullptr) continue;
     const TableConfig config = held->config;
-    const Ids ids = OwnIds(all, config.shard_index, config.shard_count);
+    const Ids ids = OwnIds(all, *asked);
     if (ids.empty()) continue;
     ModelRows assigned;
     std::vector<float> weights;
@@ -256,11 +242,10 @@ void World::Remove(const Step& step) {
                Variant::kUsual)
           .name;
   const Ids all = IdsOf(step, 4);
-  for (size_t place = 0; place < job->shards.size(); ++place) {
-    Shard* const asked = shard(job->shards[place]);
+  for (const auto& each : shards_) {
+    Shard* const asked = each.get();
     if (FindTable(asked, name) == nullptr) continue;
-    const Ids ids = OwnIds(all, static_cast<uint32_t>(place),
-                           static_cast<uint32_t>(job->shards.size()));
+    const Ids ids = OwnIds(all, *asked);
     uint64_t removed = 0;
     const Change change = [&](ShardModel* model) {
       removed = 0;

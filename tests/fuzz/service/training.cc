@@ -6,7 +6,6 @@
 
 #include "cc/base/hash.h"
 #include "cc/optimizer/undecided.h"
-#include "tests/cc/support/shard_of.h"
 #include "tests/fuzz/service/world.h"
 
 namespace persia {
@@ -50,10 +49,10 @@ World::Ids World::IdsOf(const Step& step, size_t most) {
   return ids;
 }
 
-World::Ids World::OwnIds(const Ids& ids, uint32_t index, uint32_t count) {
+World::Ids World::OwnIds(const Ids& ids, const Shard& shard) {
   Ids own;
   for (const int64_t id : ids) {
-    if (ShardOf(id, count) == index) own.push_back(id);
+    if (Owns(shard.number(), id)) own.push_back(id);
   }
   return own;
 }
@@ -65,28 +64,17 @@ void World::Train(const Step& step, int tables) {
     slots.push_back(static_cast<Slot>((step.b + t) % kSlotCount));
   }
   ++job->sequence;
-  for (size_t place = 0; place < job->shards.size(); ++place) {
-    TrainOn(job, place, slots, step);
-  }
+  for (const auto& each : shards_) TrainOn(job, each.get(), slots, step);
 }
 
-void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
+void World::TrainOn(Job* job, Shard* asked, const std::vector<Slot>& slots,
                     const Step& step) {
-  Shard* const asked = shard(job->shards[place]);
-  const auto index = static_cast<uint32_t>(place);
-  const auto count = static_cast<uint32_t>(job->shards.size());
-  const Ids ids = OwnIds(IdsOf(step, 6), index, count);
+  const Ids ids = OwnIds(IdsOf(step, 6), *asked);
   if (ids.empty()) return;
   std::vector<std::string> names;
   for (const Slot slot : slots) {
     const std::string name = ConfigOf(job->number, slot, Variant::kUsual).name;
-    const TableModel* const table = FindTable(asked, name);
-    // The job cannot have attached to a table with another place in the list.
-    if (table == nullptr || table->config.shard_index != index ||
-        table->config.shard_count != count) {
-      continue;
-    }
-    names.push_back(name);
+    if (FindTable(asked, name) != nullptr) names.push_back(name);
   }
   if (names.empty()) return;
 
@@ -237,6 +225,7 @@ Status World::SendUpdate(Shard* shard, const Sent& sent, UpdateCounts* counts) {
   request.client = sent.client;
   request.sequence = sent.sequence;
   request.generation = sent.generation;
+  request.route = shard->route();
   for (const Sent::OfTable& of : sent.tables) {
     TableIds ids;
     ids.table = HashName(of.name);
@@ -276,10 +265,10 @@ void World::Read(const Step& step) {
       ConfigOf(job.number, static_cast<Slot>(step.b % kSlotCount),
                Variant::kUsual)
           .name;
-  for (const int number : job.shards) {
-    Shard* const asked = shard(number);
+  for (const auto& each : shards_) {
+    Shard* const asked = each.get();
     const TableModel* const table = FindTable(asked, name);
-    const Ids ids = IdsOf(step, 20);
+    const Ids ids = OwnIds(IdsOf(step, 20), *asked);
     const uint32_t dim = table == nullptr ? 2 : table->config.dim;
     std::vector<float> rows(ids.size() * dim);
     LookupRequest request;
@@ -324,8 +313,7 @@ void World::Learn(Shard* shard, const std::string& name,
     Require(row == InitialRow(table->config, id), "row ", id, " of table ",
             name, " is new");
   }
-  const uint64_t room =
-      std::max<uint64_t>(1, kCappedRows / table->config.shard_count);
+  const uint64_t room = std::max<uint64_t>(1, kCappedRows / kShardCount);
   for (const auto& [id, row] : table->rows) {
     if (found.count(id) > 0) continue;
     const auto used = table->used.find(id);

@@ -10,19 +10,6 @@ std::string TextOf(const Step& step) {
                 int{step.c});
 }
 
-std::vector<int> ViewOf(uint8_t byte) {
-  switch (byte % 8) {
-    case 0:
-      return {1, 0};
-    case 1:
-      return {0};
-    case 2:
-      return {1};
-    default:
-      return {0, 1};
-  }
-}
-
 }  // namespace
 
 Allowances* allowances() {
@@ -43,16 +30,9 @@ void RunProgram(Span<const uint8_t> program) {
 }
 
 World::World(Span<const uint8_t> settings) {
-  jobs_[0].shards = {0, 1};
-  jobs_[1].shards =
-      ViewOf(allowances()->no_second_view ? kSameView : settings[0]);
   Shard::Options options;
   options.sync = settings[1] % 2 == 0 ? SyncMode::kDevice : SyncMode::kSystem;
-  Trace(Concat("job 2 lists shards", jobs_[1].shards[0] == 0 ? " 0" : " 1",
-               jobs_[1].shards.size() < 2 ? ""
-               : jobs_[1].shards[1] == 0  ? " 0"
-                                          : " 1",
-               settings[1] % 2 == 0 ? ", logs are synced" : ""));
+  if (settings[1] % 2 == 0) Trace("logs are synced");
   for (int j = 0; j < kJobs; ++j) {
     jobs_[j].number = j + 1;
     jobs_[j].client = static_cast<uint64_t>(j) + 11;
@@ -60,6 +40,7 @@ World::World(Span<const uint8_t> settings) {
   for (int s = 0; s < kShardCount; ++s) {
     shards_[s] = std::make_unique<Shard>(&disk_, s, options);
   }
+  FormCluster(shards_);
 }
 
 World::~World() = default;
@@ -165,10 +146,7 @@ void World::AfterEnd(Shard* ended) {
   base_is_held_[ended->number()] = false;
   // The count of bases begins again.
   needs_[ended->number()].bases = 0;
-  if (pending_.job == nullptr) return;
-  for (const int number : pending_.job->shards) {
-    if (number == ended->number()) pending_.is_intact = false;
-  }
+  if (pending_.job != nullptr) pending_.is_intact = false;
 }
 
 TableModel* World::FindTable(Shard* shard, const std::string& name) {

@@ -1,8 +1,5 @@
-// World: two shards and two jobs that use them, with checks of the results.
-//
-// Job 1 lists both shards. Job 2 lists them in the same or in the other order,
-// or only one of them. A request that a shard refuses because of its list must
-// change nothing; a request that it accepts must take effect. Not thread-safe.
+// World: a cluster of two shards and two jobs that use them, with checks of the
+// results. Not thread-safe.
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_WORLD_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_WORLD_H_
@@ -31,10 +28,9 @@ struct Allowances {
   bool keeps_restored_checkpoints = true;
   // A drop is not repeated after its shard has ended.
   bool repeats_no_drop_after_an_end = true;
-  // If true, programs have no such tables or views.
+  // If true, programs have no such tables.
   bool no_expiry = false;
   bool no_refused_memory = false;
-  bool no_second_view = false;
 };
 Allowances* allowances();
 
@@ -48,7 +44,6 @@ class World {
   void End();
 
  private:
-  static constexpr int kShardCount = 2;
   static constexpr int kJobs = 2;
   static TableConfig ConfigOf(int job, Slot slot, Variant variant);
   using Ids = std::vector<int64_t>;
@@ -69,7 +64,6 @@ class World {
 
   struct Job {
     int number = 0;
-    std::vector<int> shards;
     uint64_t client = 0;
     uint64_t sequence = 0;
     Sent sent[kShardCount];  // The last update to each; sequence 0: none.
@@ -88,7 +82,7 @@ class World {
     bool commits = false;
     bool is_intact = true;  // No shard died or was asked to drop meanwhile.
     bool saw_drop = false;
-    bool is_begun[kShardCount] = {};  // By the place in the job's list.
+    bool is_begun[kShardCount] = {};
   };
 
   // world.cc
@@ -104,7 +98,7 @@ class World {
 
   // tables_world.cc
   void Create(const Step& step, Variant variant);
-  void CreateOn(Job* job, size_t place, TableConfig config, OpeningStep opening,
+  void CreateOn(Shard* asked, const TableConfig& config, OpeningStep opening,
                 bool replaces, uint64_t* identity);
   void DropTable(const Step& step);
   void RepeatDrop(const Step& step);
@@ -113,7 +107,7 @@ class World {
 
   // training.cc
   void Train(const Step& step, int tables);
-  void TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
+  void TrainOn(Job* job, Shard* asked, const std::vector<Slot>& slots,
                const Step& step);
   void Read(const Step& step);
   void Resend(const Step& step);
@@ -125,14 +119,15 @@ class World {
   // they are possible.
   void Learn(Shard* shard, const std::string& name, const Ids& may_be_new);
   static Ids IdsOf(const Step& step, size_t most);
-  static Ids OwnIds(const Ids& ids, uint32_t index, uint32_t count);
+  // Those of the ids that a shard owns.
+  static Ids OwnIds(const Ids& ids, const Shard& shard);
 
   // saving.cc
   void Save(const Step& step);
   void EndSave();
-  uint64_t ParentFor(const Job& job, bool wanted);
+  uint64_t ParentFor(bool wanted);
   void Restore(const Step& step);
-  void RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
+  void RestoreOn(Shard* asked, const CheckpointModel& checkpoint,
                  uint64_t generation, bool holds_base);
   void RemoveCheckpoint(const Step& step);
   void Base(const Step& step);

@@ -6,10 +6,9 @@
 //   service_steps FILE              runs the program in the file
 //   service_steps --shrink FILE     makes it shorter, as long as it fails
 //
-// With --no-expiry, --no-refused-memory and --no-second-view, programs have no
-// table whose rows expire, no table that is too large, and no two jobs that
-// list the shards differently. So one can search for further failures than
-// those that were found with them.
+// With --no-expiry and --no-refused-memory, programs have no table whose rows
+// expire, and no table that is too large. So one can search for further
+// failures than those that were found with them.
 //
 // The program that is running is in the file service_steps-S.program.
 
@@ -71,8 +70,7 @@ bool TakeAllowance(const char* argument) {
   }
   const std::pair<const char*, bool*> flags[] = {
       {"--no-expiry", &all->no_expiry},
-      {"--no-refused-memory", &all->no_refused_memory},
-      {"--no-second-view", &all->no_second_view}};
+      {"--no-refused-memory", &all->no_refused_memory}};
   for (const auto& [name, flag] : flags) {
     if (std::strcmp(argument, name) == 0) return *flag = true;
   }

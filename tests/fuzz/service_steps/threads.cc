@@ -19,7 +19,6 @@
 namespace persia {
 namespace {
 
-constexpr int kShards = 2;
 constexpr int kClients = 2;
 constexpr int kRounds = 8;       // Per world.
 constexpr int kRoundSteps = 60;  // Per client and round.
@@ -30,20 +29,18 @@ constexpr size_t kKeptCheckpoints = 3;
 using Ids = std::vector<int64_t>;
 using Random = std::mt19937_64;
 
-TableConfig SharedConfig(int shard) {
+TableConfig SharedConfig() {
   TableConfig config = ConfigOf(1, kPlain, Variant::kUsual);
   config.name = kShared;
   config.initializer = *Spec::Parse("zeros");
   config.dim = kClients;
-  config.shard_index = static_cast<uint32_t>(shard);
-  config.shard_count = kShards;
   return config;
 }
 
 Ids IdsOf(int shard) {
   Ids ids;
   for (int64_t id = 0; ids.size() < 20; ++id) {
-    if (ShardOf(id, kShards) == static_cast<uint32_t>(shard)) ids.push_back(id);
+    if (Owns(shard, id)) ids.push_back(id);
   }
   return ids;
 }
@@ -52,7 +49,7 @@ struct Snapshot {
   uint64_t save = 0;
   uint64_t parent = 0;
   std::vector<std::string> files;  // The parent's come first.
-  ColumnSnapshot columns[kShards][kClients];
+  ColumnSnapshot columns[kShardCount][kClients];
 };
 
 class ThreadedWorld {
@@ -83,11 +80,11 @@ class ThreadedWorld {
 
   Random random_;
   Disk disk_;
-  std::unique_ptr<Shard> shards_[kShards];
-  Ids ids_[kShards];
-  Column columns_[kShards][kClients];
+  std::unique_ptr<Shard> shards_[kShardCount];
+  Ids ids_[kShardCount];
+  Column columns_[kShardCount][kClients];
   uint64_t sequences_[kClients] = {};
-  uint64_t generations_[kShards] = {};  // Before this round.
+  uint64_t generations_[kShardCount] = {};  // Before this round.
   std::vector<Snapshot> snapshots_;
   const Snapshot* restored_ = nullptr;  // In this round; may be null.
   uint64_t last_number_ = 0;
@@ -99,13 +96,15 @@ ThreadedWorld::ThreadedWorld(uint64_t seed) : random_(seed) {
   Shard::Options options;
   options.sync = seed % 2 == 0 ? SyncMode::kDevice : SyncMode::kSystem;
   options.base_bytes = kOftenBytes;
-  for (int s = 0; s < kShards; ++s) {
+  for (int s = 0; s < kShardCount; ++s) {
     shards_[s] = std::make_unique<Shard>(&disk_, s, options);
     ids_[s] = IdsOf(s);
+  }
+  FormCluster(shards_);
+  for (const auto& shard : shards_) {
     CreateTableRequest request;
-    request.config = SharedConfig(s);
-    const Status made =
-        shards_[s]->Call(&EmbeddingService::CreateTable, &request);
+    request.config = SharedConfig();
+    const Status made = shard->Call(&EmbeddingService::CreateTable, &request);
     Require(made.ok(), "a table is made: ", made.message());
   }
 }
@@ -121,7 +120,7 @@ uint64_t ThreadedWorld::RunRound() {
   threads.emplace_back([this, seed = random_()] { MakeAndDrop(seed); });
   Operate(&random_);
   for (std::thread& thread : threads) thread.join();
-  for (int s = 0; s < kShards; ++s) {
+  for (int s = 0; s < kShardCount; ++s) {
     if (dead(s) || random_() % 4 == 0) {
       Trace(Concat("shard ", s, " is killed"));
       shards_[s]->Crash(/*loses_power=*/random_() % 2 == 0);
@@ -133,10 +132,10 @@ uint64_t ThreadedWorld::RunRound() {
 
 void ThreadedWorld::TrainAll(int client, uint64_t seed) {
   Random random(seed);
-  bool ended[kShards] = {};
+  bool ended[kShardCount] = {};
   for (int step = 0; step < kRoundSteps; ++step) {
     ++sequences_[client];
-    for (int s = 0; s < kShards; ++s) {
+    for (int s = 0; s < kShardCount; ++s) {
       ended[s] = ended[s] || !Train(client, s, &random);
     }
   }
@@ -189,6 +188,7 @@ Status ThreadedWorld::Send(int shard, int client, const SentUpdate& update) {
   request.client = static_cast<uint64_t>(client) + 1;
   request.sequence = update.sequence;
   request.generation = update.generation;
+  request.route = shards_[shard]->route();
   TableIds of;
   of.table = HashName(kShared);
   of.dim = kClients;
@@ -201,7 +201,7 @@ Status ThreadedWorld::Send(int shard, int client, const SentUpdate& update) {
 // harder to predict.
 void ThreadedWorld::Operate(Random* random) {
   const bool kills = (*random)() % 3 == 0;
-  const auto killed = static_cast<int>((*random)() % kShards);
+  const auto killed = static_cast<int>((*random)() % kShardCount);
   if (kills && (*random)() % 2 == 0) {
     shards_[killed]->files()->DieAfter((*random)() % 60, (*random)() % 256);
   }
@@ -209,7 +209,7 @@ void ThreadedWorld::Operate(Random* random) {
   for (uint64_t saves = (*random)() % 3; saves > 0 && is_whole; --saves) {
     is_whole = Save((*random)() % 2 == 0);
   }
-  if ((*random)() % 2 == 0) Pad(static_cast<int>((*random)() % kShards));
+  if ((*random)() % 2 == 0) Pad(static_cast<int>((*random)() % kShardCount));
   if ((*random)() % 3 == 0 && !snapshots_.empty() && is_whole) {
     Restore(snapshots_[(*random)() % snapshots_.size()]);
   }
@@ -220,8 +220,6 @@ Status ThreadedWorld::Ask(int shard, const Snapshot& of,
                           CheckpointAction action, uint64_t generation) {
   CheckpointRequest request;
   request.action = action;
-  request.shard_index = static_cast<uint32_t>(shard);
-  request.shard_count = kShards;
   request.save_id = of.save;
   request.generation = generation;
   request.folder = Concat("threads-", of.save);
@@ -234,8 +232,6 @@ Status ThreadedWorld::Ask(int shard, const Snapshot& of,
 // Whether the next save may be an increment of `save`.
 bool ThreadedWorld::Knows(int shard, uint64_t save) {
   CheckpointRequest request;
-  request.shard_index = static_cast<uint32_t>(shard);
-  request.shard_count = kShards;
   const Status status =
       shards_[shard]->Call(&EmbeddingService::Checkpoint, &request);
   return status.ok() && request.shards.at(0).base_id == save;
@@ -250,11 +246,11 @@ bool ThreadedWorld::Save(bool is_increment) {
     snapshot.parent = snapshots_.back().save;
     snapshot.files = snapshots_.back().files;
   }
-  for (int s = 0; s < kShards; ++s) {
+  for (int s = 0; s < kShardCount; ++s) {
     snapshot.files.push_back(
-        Concat("threads-", snapshot.save, "/shard-0000", s, "-of-00002"));
+        Concat("threads-", snapshot.save, "/shard-0000", s));
   }
-  for (int s = 0; s < kShards; ++s) {
+  for (int s = 0; s < kShardCount; ++s) {
     // A job that was begun on this shard goes on although another shard died.
     (void)shards_[s]->WaitForJob();
     size_t least[kClients];
@@ -269,12 +265,12 @@ bool ThreadedWorld::Save(bool is_increment) {
     if (!begun.ok() && snapshot.parent != 0) return true;
     Require(begun.ok(), "a save begins: ", begun.message());
   }
-  for (int s = 0; s < kShards; ++s) {
+  for (int s = 0; s < kShardCount; ++s) {
     const Status ended = shards_[s]->WaitForJob();
     if (dead(s)) return false;
     Require(ended.ok(), "a save ends: ", ended.message());
   }
-  for (int s = 0; s < kShards; ++s) {
+  for (int s = 0; s < kShardCount; ++s) {
     // May fail, because a table may have been dropped meanwhile.
     (void)Ask(s, snapshot, CheckpointAction::kCommit, 0);
     if (dead(s)) return false;
@@ -290,7 +286,7 @@ void ThreadedWorld::Restore(const Snapshot& snapshot) {
   const uint64_t generation = ++last_number_;
   restored_ = &snapshot;
   Trace(Concat("restore of save ", snapshot.save, ", generation ", generation));
-  for (int s = 0; s < kShards; ++s) RestoreShard(s, snapshot, generation);
+  for (int s = 0; s < kShardCount; ++s) RestoreShard(s, snapshot, generation);
 }
 
 // Reads again as long as the other job changed its tables meanwhile.
@@ -314,12 +310,10 @@ void ThreadedWorld::RestoreShard(int shard, const Snapshot& snapshot,
 void ThreadedWorld::MakeAndDrop(uint64_t seed) {
   Random random(seed);
   for (int step = 0; step < kRoundSteps / 2; ++step) {
-    const auto shard = static_cast<int>(random() % kShards);
+    const auto shard = static_cast<int>(random() % kShardCount);
     if (dead(shard)) continue;
     const auto slot = static_cast<Slot>(random() % kSlotCount);
     TableConfig config = ConfigOf(2, slot, Variant::kUsual);
-    config.shard_index = static_cast<uint32_t>(shard);
-    config.shard_count = kShards;
     Shard* const asked = shards_[shard].get();
     const Ids& ids = ids_[shard];
     std::vector<float> rows(ids.size() * config.dim);
@@ -383,9 +377,9 @@ void ThreadedWorld::MakeAndDrop(uint64_t seed) {
 // Fills the log until a base is due.
 void ThreadedWorld::Pad(int shard) {
   if (dead(shard)) return;
-  Ids ids(1000);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = static_cast<int64_t>(1000000 + i);
+  Ids ids;
+  for (int64_t id = 1000000; ids.size() < 1000; ++id) {
+    if (Owns(shard, id)) ids.push_back(id);
   }
   const std::vector<float> gradients(ids.size() * kClients);
   UpdateRequest request;

@@ -1,8 +1,8 @@
 // ClientWindow: records which of a client's latest updates were applied, so
 // that a resent update is not applied again.
 
-#ifndef PERSIA_CC_CHECKPOINT_CLIENT_WINDOW_H_
-#define PERSIA_CC_CHECKPOINT_CLIENT_WINDOW_H_
+#ifndef PERSIA_CC_BASE_CLIENT_WINDOW_H_
+#define PERSIA_CC_BASE_CLIENT_WINDOW_H_
 
 #include <array>
 #include <cstddef>
@@ -20,6 +20,7 @@ struct ClientWindow {
   std::array<uint64_t, kSequences / 64> applied{};
 
   bool Has(uint64_t age) const { return applied[age / 64] >> age % 64 & 1; }
+  bool IsEmpty() const { return applied == ClientWindow().applied; }
   void Set(uint64_t age) { applied[age / 64] |= uint64_t{1} << age % 64; }
 
   friend bool operator==(const ClientWindow& a, const ClientWindow& b) {
@@ -30,4 +31,4 @@ struct ClientWindow {
 
 }  // namespace persia
 
-#endif  // PERSIA_CC_CHECKPOINT_CLIENT_WINDOW_H_
+#endif  // PERSIA_CC_BASE_CLIENT_WINDOW_H_

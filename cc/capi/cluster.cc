@@ -1,0 +1,125 @@
+#include <memory>
+#include <utility>
+
+#include "cc/base/text.h"
+#include "cc/capi/error.h"
+#include "cc/capi/persia_cluster.h"
+#include "cc/capi/text.h"
+#include "cc/capi/timeout.h"
+#include "cc/capi/tls.h"
+#include "cc/client/cluster_admin.h"
+
+using persia::ReportStatus;
+
+struct persia_cluster {
+  std::unique_ptr<persia::ClusterAdmin> admin;
+};
+
+struct persia_topology {
+  persia::SharedTopology topology;
+};
+
+static_assert(PERSIA_SLOTS == persia::kSlots, "the header says how many");
+
+namespace persia {
+namespace {
+
+SlotSet SlotsOf(const uint8_t* marks) {
+  SlotSet slots;
+  if (marks == nullptr) return slots;
+  for (uint32_t slot = 0; slot < kSlots; ++slot) slots[slot] = marks[slot] != 0;
+  return slots;
+}
+
+}  // namespace
+}  // namespace persia
+
+int persia_cluster_open(const char* addresses, const char* auth_token,
+                        const persia_tls* tls, double timeout_seconds,
+                        persia_cluster** cluster) {
+  const persia::Status timeout = persia::CheckTimeout(timeout_seconds);
+  if (!timeout.ok()) return ReportStatus(timeout);
+  persia::RemoteServiceOptions options;
+  options.auth_token = persia::TextOrNone(auth_token);
+  auto context = persia::TlsOf(tls == nullptr ? persia_tls{} : *tls);
+  if (!context.ok()) return ReportStatus(context.status());
+  options.tls = std::move(*context);
+  *cluster = new persia_cluster{std::make_unique<persia::ClusterAdmin>(
+      persia::SplitAtCommas(addresses), std::move(options), timeout_seconds)};
+  return ReportStatus(persia::Status());
+}
+
+void persia_cluster_free(persia_cluster* cluster) { delete cluster; }
+
+int persia_cluster_fetch(persia_cluster* cluster, int all_must_answer,
+                         persia_topology** topology) {
+  auto fetched = cluster->admin->Fetch(all_must_answer != 0);
+  if (!fetched.ok()) return ReportStatus(fetched.status());
+  *topology = new persia_topology{std::move(*fetched)};
+  return ReportStatus(persia::Status());
+}
+
+int persia_cluster_join(persia_cluster* cluster, const char* address,
+                        uint64_t* member) {
+  const auto joined = cluster->admin->Join(address);
+  if (!joined.ok()) return ReportStatus(joined.status());
+  *member = *joined;
+  return ReportStatus(persia::Status());
+}
+
+int persia_cluster_leave(persia_cluster* cluster, uint64_t member) {
+  return ReportStatus(cluster->admin->Leave(member));
+}
+
+int persia_cluster_move(persia_cluster* cluster, persia_move* move) {
+  persia::MoveRequest request;
+  request.action = static_cast<persia::MoveAction>(move->action);
+  request.source = move->source;
+  request.slots = persia::SlotsOf(move->slots);
+  request.most_bytes_per_second = move->most_bytes_per_second;
+  const persia::Status status = cluster->admin->Move(move->taker, &request);
+  if (!status.ok()) return ReportStatus(status);
+  const persia::MoveProgress& progress = request.progress;
+  move->state = static_cast<int>(progress.state);
+  move->from = progress.source;
+  move->slots_to_move = progress.slots;
+  move->slots_moved = progress.moved;
+  move->rows = progress.rows;
+  move->bytes = progress.bytes;
+  move->most_held_us = progress.most_held_us;
+  move->error = ReportStatus(progress.outcome);
+  return 0;
+}
+
+void persia_topology_free(persia_topology* topology) { delete topology; }
+
+void persia_topology_get(const persia_topology* topology,
+                         persia_topology_view* out) {
+  out->cluster = topology->topology->cluster();
+  out->epoch = topology->topology->epoch();
+  out->members = static_cast<int>(topology->topology->members().size());
+}
+
+int persia_topology_member(const persia_topology* topology, int place,
+                           persia_member* out) {
+  const auto& members = topology->topology->members();
+  if (place < 0 || static_cast<size_t>(place) >= members.size()) {
+    return ReportStatus(
+        persia::Status(persia::Code::kNotFound,
+                       persia::Concat("this topology has no member ", place)));
+  }
+  const persia::Member& member = members[static_cast<size_t>(place)];
+  out->id = member.id;
+  out->number = member.number;
+  out->has_left = member.has_left ? 1 : 0;
+  out->address = member.address.c_str();
+  return ReportStatus(persia::Status());
+}
+
+int persia_topology_owners(const persia_topology* topology, uint16_t* owners) {
+  for (uint32_t slot = 0; slot < persia::kSlots; ++slot) {
+    owners[slot] =
+        static_cast<uint16_t>(topology->topology->owners()->OwnerOfSlot(slot));
+  }
+  return ReportStatus(persia::Status());
+}

@@ -1,0 +1,179 @@
+#include "cc/client/cluster_admin.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "cc/service/await.h"
+
+namespace persia {
+namespace {
+
+RemoteServiceOptions OfOneShard(RemoteServiceOptions options) {
+  options.finds_cluster = false;
+  return options;
+}
+
+uint32_t NextNumber(const Topology& topology) {
+  uint32_t next = 0;
+  for (const Member& member : topology.members()) {
+    if (!member.has_left) next = std::max(next, member.number + 1);
+  }
+  return next;
+}
+
+}  // namespace
+
+ClusterAdmin::ClusterAdmin(std::vector<std::string> addresses,
+                           RemoteServiceOptions options, double timeout_seconds)
+    : addresses_(std::move(addresses)),
+      options_(OfOneShard(std::move(options))),
+      timeout_seconds_(timeout_seconds) {}
+
+Result<SharedTopology> ClusterAdmin::Fetch(bool all_must_answer) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Status error;
+  for (const std::string& address : addresses_) {
+    const auto reply = Exchange(address);
+    if (!reply.ok()) error = reply.status();
+    if (!reply.ok() && all_must_answer) return error;
+  }
+  if (topology_ == nullptr) {
+    if (!error.ok()) return error;
+    return Status(Code::kFailedPrecondition,
+                  "the shards belong to no cluster yet: the first program that "
+                  "creates a table makes those that it lists a cluster");
+  }
+  PERSIA_RETURN_IF_ERROR(TellAll(all_must_answer));
+  return topology_;
+}
+
+// Tells all members of the topology, and learns what they know, until all know
+// the same.
+Status ClusterAdmin::TellAll(bool all_must_answer) {
+  uint64_t told = 0;
+  while (told != topology_->fingerprint()) {
+    const SharedTopology topology = topology_;
+    told = topology->fingerprint();
+    for (const Member& member : topology->members()) {
+      if (member.has_left) continue;
+      const auto reply = Exchange(member.address);
+      if (!reply.ok() && all_must_answer) return reply.status();
+    }
+  }
+  return Status();
+}
+
+Result<uint64_t> ClusterAdmin::Join(const std::string& address) {
+  const auto fetched = Fetch(/*all_must_answer=*/true);
+  if (!fetched.ok()) return fetched.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto reply = Exchange(address);
+  if (!reply.ok()) return reply.status();
+  if (reply->member == 0) {
+    return InvalidArgument(address, " must be a shard, but it is none");
+  }
+  const auto place = topology_->PlaceOf(reply->member);
+  Member member;
+  if (place) member = topology_->members()[*place];
+  if (place && !member.has_left && member.address == address) {
+    return reply->member;
+  }
+  if (!place || member.has_left) member.number = NextNumber(*topology_);
+  member.id = reply->member;
+  ++member.version;
+  member.has_left = false;
+  member.address = address;
+  topology_ = std::make_shared<const Topology>(topology_->WithMember(member));
+  // The new member learns of it first: whoever hears of a member can reach it.
+  const auto joined = Exchange(address);
+  if (!joined.ok()) return joined.status();
+  PERSIA_RETURN_IF_ERROR(TellAll(/*all_must_answer=*/true));
+  return reply->member;
+}
+
+Status ClusterAdmin::Leave(uint64_t id) {
+  const auto fetched = Fetch(/*all_must_answer=*/true);
+  if (!fetched.ok()) return fetched.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = MemberOf(id);
+  if (!found.ok()) return found.status();
+  Member member = **found;
+  if (member.has_left) return Status();
+  if (topology_->SlotsOf(id).any()) {
+    return Status(
+        Code::kFailedPrecondition,
+        Concat(member.address, " still owns ", topology_->SlotsOf(id).count(),
+               " slots: move them to other shards first"));
+  }
+  member.has_left = true;
+  ++member.version;
+  topology_ = std::make_shared<const Topology>(topology_->WithMember(member));
+  PERSIA_RETURN_IF_ERROR(TellAll(/*all_must_answer=*/true));
+  // The shard itself is told last. If it does not answer, it is gone already.
+  (void)Exchange(member.address);
+  return Status();
+}
+
+Status ClusterAdmin::Move(uint64_t taker, MoveRequest* request) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto member = MemberOf(taker);
+  if (!member.ok()) return member.status();
+  if (request->action == MoveAction::kStart) {
+    const auto source = MemberOf(request->source);
+    if (!source.ok()) return source.status();
+    request->address = (*source)->address;
+  }
+  const auto service = ServiceOf((*member)->address);
+  if (!service.ok()) return service.status();
+  request->deadline = DeadlineAfter(timeout_seconds_);
+  return Await(
+      [&](DoneCallback done) { (*service)->Move(request, std::move(done)); });
+}
+
+Result<const Member*> ClusterAdmin::MemberOf(uint64_t id) const {
+  const auto place =
+      topology_ == nullptr ? std::nullopt : topology_->PlaceOf(id);
+  if (place) return &topology_->members()[*place];
+  return InvalidArgument("the cluster has no shard with the id ", id);
+}
+
+Result<EmbeddingService*> ClusterAdmin::ServiceOf(const std::string& address) {
+  auto& service = services_[address];
+  if (service == nullptr) {
+    auto made = MakeRemoteService({address}, options_);
+    if (!made.ok()) return made.status();
+    service = std::move(*made);
+  }
+  return service.get();
+}
+
+// Tells a shard what is known, and learns what it knows.
+Result<TopologyRequest> ClusterAdmin::Exchange(const std::string& address) {
+  const auto service = ServiceOf(address);
+  if (!service.ok()) return service.status();
+  TopologyRequest request;
+  request.deadline = DeadlineAfter(timeout_seconds_);
+  if (topology_ != nullptr) request.told = topology_->Encode();
+  const Status status = Await([&](DoneCallback done) {
+    (*service)->ExchangeTopology(&request, std::move(done));
+  });
+  if (!status.ok()) {
+    return Status(status.code(), Concat(address, ": ", status.message()));
+  }
+  if (!request.topology.empty()) {
+    PERSIA_RETURN_IF_ERROR(Learn(request.topology));
+  }
+  return request;
+}
+
+Status ClusterAdmin::Learn(const std::vector<uint8_t>& bytes) {
+  auto told = Topology::Decode(bytes);
+  if (!told.ok()) return told.status();
+  if (topology_ != nullptr) told = topology_->Merged(*told);
+  if (!told.ok()) return told.status();
+  topology_ = std::make_shared<const Topology>(std::move(*told));
+  return Status();
+}
+
+}  // namespace persia

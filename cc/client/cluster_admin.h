@@ -1,0 +1,64 @@
+// ClusterAdmin: changes which shards a cluster has, and which slots each owns.
+//
+// Thread-safe: calls run one after the other. Each blocks until the shards that
+// it needs have answered, or for the timeout.
+
+#ifndef PERSIA_CC_CLIENT_CLUSTER_ADMIN_H_
+#define PERSIA_CC_CLIENT_CLUSTER_ADMIN_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/client/remote_service.h"
+#include "cc/service/embedding_service.h"
+#include "cc/topology/topology.h"
+
+namespace persia {
+
+class ClusterAdmin {
+ public:
+  // `addresses` are those of some shards of a cluster.
+  ClusterAdmin(std::vector<std::string> addresses, RemoteServiceOptions options,
+               double timeout_seconds);
+
+  // Asks all shards of the cluster, and tells each what the others know.
+  // Returns the newest topology. Shards that do not answer are left out, unless
+  // `all_must_answer`. kFailedPrecondition if the shards belong to no cluster.
+  Result<SharedTopology> Fetch(bool all_must_answer);
+
+  // Makes the shard at `address`, which belongs to no cluster, a member, which
+  // owns nothing yet. Returns its id. Does nothing if it is a member already;
+  // one that has left the cluster is a member again.
+  Result<uint64_t> Join(const std::string& address);
+
+  // Records that a member, which must own nothing, has left the cluster.
+  Status Leave(uint64_t member);
+
+  // Has the member `taker` start or stop to take slots over from
+  // request->source, or asks how far it is.
+  Status Move(uint64_t taker, MoveRequest* request);
+
+ private:
+  // The functions below require mutex_ to be held.
+  Result<EmbeddingService*> ServiceOf(const std::string& address);
+  Result<TopologyRequest> Exchange(const std::string& address);
+  Status Learn(const std::vector<uint8_t>& topology);
+  Status TellAll(bool all_must_answer);
+  Result<const Member*> MemberOf(uint64_t id) const;
+
+  const std::vector<std::string> addresses_;
+  const RemoteServiceOptions options_;
+  const double timeout_seconds_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<EmbeddingService>> services_;
+  SharedTopology topology_;  // Null until one was learned.
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_CLIENT_CLUSTER_ADMIN_H_

@@ -1,0 +1,63 @@
+#include "cc/shard/slot_moves.h"
+
+#include <utility>
+
+#include "cc/base/catch_bad_alloc.h"
+
+namespace persia {
+
+SlotMoves::SlotMoves(const Subject& subject)
+    : subject_(subject),
+      giver_({subject.slots, subject.membership, &held_, subject.gate,
+              subject.generation}),
+      placer_(
+          {subject.slots.store, subject.gate, subject.maker, subject.writer}),
+      taker_({subject.slots, subject.membership, &placer_, subject.connect,
+              subject.on_change, subject.events}) {}
+
+void SlotMoves::HandOver(HandOverRequest* request, DoneCallback done) {
+  thread_.Run(
+      request->deadline,
+      [=] {
+        const Status status = CatchBadAlloc([&] { return giver_.Do(request); });
+        if (request->step == HandOverStep::kCommit) SweepLater();
+        return status;
+      },
+      std::move(done));
+}
+
+void SlotMoves::Move(MoveRequest* request, DoneCallback done) {
+  thread_.Run(
+      request->deadline,
+      [=] { return CatchBadAlloc([&] { return taker_.Do(request); }); },
+      std::move(done));
+}
+
+void SlotMoves::JoinWhenDue() {
+  SlotWindows* const windows = subject_.slots.windows;
+  if (!windows->has_taken() || !windows->may_join(Clock::now())) return;
+  if (joins_.exchange(true)) return;
+  thread_.Run(
+      Deadline::max(),
+      [this, windows] {
+        const Gate::Closed closed(subject_.gate);
+        windows->Join(Clock::now());
+        return Status();
+      },
+      [this](const Status&) { joins_ = false; });
+}
+
+// Removes the rows of slots that were given away, in the background.
+void SlotMoves::SweepLater() {
+  if (sweeps_->exchange(true)) return;
+  subject_.file_thread->Run(
+      Deadline::max(),
+      [membership = subject_.membership, sweeps = sweeps_] {
+        *sweeps = false;
+        membership->Sweep();
+        return Status();
+      },
+      [](const Status&) {});
+}
+
+}  // namespace persia

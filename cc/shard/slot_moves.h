@@ -1,0 +1,74 @@
+// SlotMoves: the parts of a shard that take slots over from other shards, and
+// hand them over to other shards.
+//
+// Thread-safe. HandOver and Move run on a thread of their own, which observes
+// deadlines. The destructor lets all requests go on that wait for slots.
+
+#ifndef PERSIA_CC_SHARD_SLOT_MOVES_H_
+#define PERSIA_CC_SHARD_SLOT_MOVES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "cc/base/event_log.h"
+#include "cc/saving/file_thread.h"
+#include "cc/saving/gate.h"
+#include "cc/service/embedding_service.h"
+#include "cc/shard/held_slots.h"
+#include "cc/shard/membership.h"
+#include "cc/shard/row_placer.h"
+#include "cc/shard/slot_giver.h"
+#include "cc/shard/slot_taker.h"
+#include "cc/shard/table_maker.h"
+#include "cc/writing/row_writer.h"
+
+namespace persia {
+
+class SlotMoves {
+ public:
+  // All must outlive this object. `events` may be null.
+  struct Subject {
+    ShardSlots slots;
+    Membership* membership;
+    Gate* gate;
+    const std::atomic<uint64_t>* generation;
+    TableMaker* maker;
+    RowWriter* writer;
+    FileThread* file_thread;
+    ConnectToShard connect;  // May be null: the shard takes no slots over.
+    // Called after each change of rows.
+    std::function<void()> on_change;
+    EventLog* events;
+  };
+
+  explicit SlotMoves(const Subject& subject);
+
+  void HandOver(HandOverRequest* request, DoneCallback done);
+  void Move(MoveRequest* request, DoneCallback done);
+
+  // Joins what was applied to slots that were taken over with what was applied
+  // to the others, from time to time. Cheap: call it often.
+  void JoinWhenDue();
+
+  HeldSlots* held() { return &held_; }
+
+ private:
+  void SweepLater();
+
+  const Subject subject_;
+  HeldSlots held_;
+  SlotGiver giver_;
+  RowPlacer placer_;
+  SlotTaker taker_;
+  std::atomic<bool> joins_{false};
+  // Whether a sweep waits. Shared with it, since it may outlive this object.
+  const std::shared_ptr<std::atomic<bool>> sweeps_ =
+      std::make_shared<std::atomic<bool>>(false);
+  FileThread thread_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SHARD_SLOT_MOVES_H_

@@ -1,0 +1,100 @@
+// The messages by which slots move from shard to shard: HandOver and Move. Part
+// of messages.h, which includes this file.
+
+#ifndef PERSIA_CC_WIRE_MOVING_MESSAGES_H_
+#define PERSIA_CC_WIRE_MOVING_MESSAGES_H_
+
+#include <cstdint>
+
+#include "cc/service/embedding_service.h"
+#include "cc/wire/fields.h"
+#include "cc/wire/messages.h"
+
+namespace persia {
+
+template <>
+struct FieldsOf<ClientWindow> {
+  template <typename Visit, typename Window>
+  static void Fields(Visit& visit, Window& window) {
+    visit(window.client, window.highest);
+    for (auto& word : window.applied) visit(word);
+  }
+};
+
+template <>
+struct FieldsOf<SlotsApplied> {
+  template <typename Visit, typename Applied>
+  static void Fields(Visit& visit, Applied& applied) {
+    visit.Slots(applied.slots);
+    visit(applied.clients);
+  }
+};
+
+template <>
+struct Message<HandOverRequest> : PlainMessage {
+  static constexpr char kName[] = "HandOver";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.step, request.hold_ms, request.taker, request.hold,
+          request.generation);
+    visit.Slots(request.slots);
+    visit.Expect([&] {
+      PERSIA_RETURN_IF_ERROR(CheckEnum(request.step, HandOverStep::kAsk,
+                                       kLastHandOverStep,
+                                       "unknown step of a handing over "));
+      if (request.hold_ms <= HandOverRequest::kMostHoldMs) return Status();
+      return InvalidArgument("hold_ms must be at most ",
+                             HandOverRequest::kMostHoldMs, ", received ",
+                             request.hold_ms);
+    });
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.hold, request.generation, request.applied);
+    visit.Count(request.topology);
+    visit.Array(request.topology);
+  }
+
+  static uint64_t MostReplyBytes(const HandOverRequest& request) {
+    return request.step == HandOverStep::kHold
+               ? HandOverRequest::kMostReplyBytes
+               : TopologyRequest::kMostBytes;
+  }
+};
+
+template <>
+struct Message<MoveRequest> : PlainMessage {
+  static constexpr char kName[] = "Move";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.action, request.shard, request.source,
+          request.most_bytes_per_second);
+    visit.Slots(request.slots);
+    visit(request.address);
+    visit.Expect([&] {
+      return CheckEnum(request.action, MoveAction::kStart, kLastMoveAction,
+                       "unknown action on a move ");
+    });
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    auto& progress = request.progress;
+    visit(progress.state);
+    visit.CodeOf(progress.outcome);
+    visit(progress.source, progress.slots, progress.moved, progress.rows,
+          progress.bytes, progress.most_held_us);
+    visit.MessageOf(progress.outcome);
+    visit.Expect([&] {
+      return CheckEnum(progress.state, {}, kLastMoveState,
+                       "a move has the unknown state ", Code::kDataLoss);
+    });
+  }
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_WIRE_MOVING_MESSAGES_H_

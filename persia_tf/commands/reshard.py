@@ -1,0 +1,97 @@
+"""`persia reshard`: adds, removes and replaces the shards of a cluster in use.
+
+Rows, the state of their optimizers and all that belongs to them move while programs
+train and serve. New shards must run already: `persia ps` starts them. The shards of
+--to share the rows evenly at the end; each other shard of the cluster owns nothing
+then, and may be stopped. The command may be interrupted, and given again, from any
+machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from persia_tf.commands import arguments
+from persia_tf.commands.progress import Progress
+
+if TYPE_CHECKING:
+    from persia_tf.resharding.driver import ReshardProgress
+
+# The examples in the help of `persia reshard`.
+EXAMPLES = """
+persia reshard --from 10.0.0.1:7000 --to 10.0.0.1:7000,10.0.0.2:7000
+persia reshard --to 10.0.0.2:7000,10.0.0.3:7000 --rate 100MiB
+"""
+
+_MOST_RATE = 2**50
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `persia reshard`."""
+    parser.add_argument(
+        "--from",
+        dest="shards",
+        **arguments.shards_of("one or more shards of the cluster as it is"),
+    )
+    parser.add_argument(
+        "--to",
+        type=arguments.address_list,
+        required=True,
+        metavar="HOST:PORT,...",
+        help="all shards that are to own rows",
+    )
+    parser.add_argument(
+        "--rate",
+        type=arguments.bytes_up_to(_MOST_RATE),
+        default=0,
+        metavar="SIZE",
+        help="the most bytes of rows that a shard receives per second, such as 100MiB "
+        "(no limit)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=arguments.seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="how long to wait for a shard's answer (%(default)g)",
+    )
+    arguments.add_auth_token_file(parser)
+    arguments.add_tls(parser)
+
+
+# Imports modules late, since these modules import NumPy: see commands/checkpoint_rows.
+def run(args: argparse.Namespace) -> int:
+    """Moves the rows; raises PersiaError if a shard does not answer."""
+    from persia_tf.resharding.admin import ClusterAdmin
+    from persia_tf.resharding.driver import reshard
+
+    progress = Progress("Moving", "slots")
+
+    def show(now: ReshardProgress) -> None:
+        progress.show(now.moved, now.slots)
+
+    addresses = [str(shard) for shard in args.shards]
+    with ClusterAdmin(
+        addresses, args.timeout, args.auth_token_file, arguments.tls_of(args)
+    ) as admin:
+        try:
+            done = reshard(
+                admin,
+                [str(shard) for shard in args.to],
+                most_bytes_per_second=args.rate,
+                show=show,
+            )
+        except KeyboardInterrupt:
+            print(
+                "\nMoves that are under way go on; give the command again for the "
+                "rest.",
+                file=sys.stderr,
+            )
+            raise
+    progress.end(
+        f"Moved {done.slots:,} slots with {done.rows:,} rows; requests for some slots "
+        f"waited for {done.most_held * 1000:.1f} ms at most"
+    )
+    return 0

@@ -1,0 +1,1 @@
+"""Resharding: gives the slots of a cluster to other shards while it is in use."""
