@@ -12,11 +12,13 @@ __all__ = [
     "DataLossError",
     "DeadlineExceededError",
     "FailedPreconditionError",
+    "InterruptedExportError",
     "InvalidArgumentError",
     "LibraryLoadError",
     "NotFoundError",
     "PermissionDeniedError",
     "PersiaError",
+    "SlotsMovedError",
     "UnauthenticatedError",
     "UnavailableError",
 ]
