@@ -2,11 +2,9 @@
 #include <utility>
 
 #include "cc/base/text.h"
+#include "cc/capi/control_options.h"
 #include "cc/capi/error.h"
 #include "cc/capi/persia_cluster.h"
-#include "cc/capi/text.h"
-#include "cc/capi/timeout.h"
-#include "cc/capi/tls.h"
 #include "cc/client/cluster_admin.h"
 
 using persia::ReportStatus;
@@ -37,15 +35,10 @@ SlotSet SlotsOf(const uint8_t* marks) {
 int persia_cluster_open(const char* addresses, const char* auth_token,
                         const persia_tls* tls, double timeout_seconds,
                         persia_cluster** cluster) {
-  const persia::Status timeout = persia::CheckTimeout(timeout_seconds);
-  if (!timeout.ok()) return ReportStatus(timeout);
-  persia::RemoteServiceOptions options;
-  options.auth_token = persia::TextOrNone(auth_token);
-  auto context = persia::TlsOf(tls == nullptr ? persia_tls{} : *tls);
-  if (!context.ok()) return ReportStatus(context.status());
-  options.tls = std::move(*context);
+  auto options = persia::ControlOptionsOf(auth_token, tls, timeout_seconds);
+  if (!options.ok()) return ReportStatus(options.status());
   *cluster = new persia_cluster{std::make_unique<persia::ClusterAdmin>(
-      persia::SplitAtCommas(addresses), std::move(options), timeout_seconds)};
+      persia::SplitAtCommas(addresses), std::move(*options), timeout_seconds)};
   return ReportStatus(persia::Status());
 }
 

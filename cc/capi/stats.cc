@@ -6,11 +6,9 @@
 #include <vector>
 
 #include "cc/base/text.h"
+#include "cc/capi/control_options.h"
 #include "cc/capi/counters.h"
 #include "cc/capi/error.h"
-#include "cc/capi/text.h"
-#include "cc/capi/timeout.h"
-#include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
 #include "cc/service/await.h"
 
@@ -63,15 +61,10 @@ int FindPart(const persia_stats* stats, int process, const char* what,
 int persia_stats_fetch(const char* addresses, const char* auth_token,
                        const persia_tls* tls, double timeout_seconds,
                        persia_stats** stats) {
-  const persia::Status timeout = persia::CheckTimeout(timeout_seconds);
-  if (!timeout.ok()) return ReportStatus(timeout);
-  persia::RemoteServiceOptions options;
-  options.auth_token = persia::TextOrNone(auth_token);
-  auto context = persia::TlsOf(tls == nullptr ? persia_tls{} : *tls);
-  if (!context.ok()) return ReportStatus(context.status());
-  options.tls = std::move(*context);
+  auto options = persia::ControlOptionsOf(auth_token, tls, timeout_seconds);
+  if (!options.ok()) return ReportStatus(options.status());
   auto service =
-      persia::MakeRemoteService(persia::SplitAtCommas(addresses), options);
+      persia::MakeRemoteService(persia::SplitAtCommas(addresses), *options);
   if (!service.ok()) return ReportStatus(service.status());
   return persia::StatsOfService(service->get(),
                                 persia::DeadlineAfter(timeout_seconds), stats);

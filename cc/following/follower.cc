@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/base/keep_only.h"
 #include "cc/base/random_bytes.h"
 #include "cc/base/slots.h"
 
@@ -129,18 +130,10 @@ void Follower::LeaveOutForeign(const SlotSet& owned,
     erased.erase(std::remove_if(erased.begin(), erased.end(), is_foreign),
                  erased.end());
     if (form_.whole) continue;
-    RowDelta& rows = told.rows;
-    const size_t dim = told.config.dim;
-    size_t kept = 0;
-    for (size_t i = 0; i < rows.ids.size(); ++i) {
-      if (is_foreign(rows.ids[i])) continue;
-      rows.ids[kept] = rows.ids[i];
-      std::copy_n(rows.weights.data() + i * dim, dim,
-                  rows.weights.data() + kept * dim);
-      ++kept;
-    }
-    rows.ids.resize(kept);
-    rows.weights.resize(kept * dim);
+    std::vector<bool> stays;
+    for (const int64_t id : told.rows.ids) stays.push_back(!is_foreign(id));
+    KeepOnly(stays, 1, &told.rows.ids);
+    KeepOnly(stays, told.config.dim, &told.rows.weights);
   }
 }
 

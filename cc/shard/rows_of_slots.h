@@ -3,28 +3,13 @@
 #ifndef PERSIA_CC_SHARD_ROWS_OF_SLOTS_H_
 #define PERSIA_CC_SHARD_ROWS_OF_SLOTS_H_
 
-#include <algorithm>
-#include <cstddef>
 #include <vector>
 
+#include "cc/base/keep_only.h"
 #include "cc/base/slot_set.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
-
-// Removes the groups of `each` elements that do not stay.
-template <typename T>
-void KeepOnly(const std::vector<bool>& stays, size_t each,
-              std::vector<T>* elements) {
-  size_t kept = 0;
-  for (size_t i = 0; i < stays.size(); ++i) {
-    if (!stays[i]) continue;
-    std::copy_n(elements->begin() + static_cast<ptrdiff_t>(i * each), each,
-                elements->begin() + static_cast<ptrdiff_t>(kept * each));
-    ++kept;
-  }
-  elements->resize(kept * each);
-}
 
 // Leaves out the rows of a reply whose slots are not in `slots`.
 inline void KeepSlots(const SlotSet& slots, ExportRequest* reply) {

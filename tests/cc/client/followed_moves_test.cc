@@ -148,10 +148,9 @@ TEST(FollowedMovesTest, FollowersHaveTheRowsOfTheirShardsInTheEnd) {
   }
 }
 
-// Looks up `ids`, which are rows of the shard, on a replica of it.
-void ExpectRowsAreServed(ReplicaService* replica, EmbeddingService* shard,
-                         const std::vector<int64_t>& ids) {
-  std::vector<float> rows(ids.size() * kRowDim);
+Status LookUpOn(ReplicaService* replica, const std::vector<int64_t>& ids,
+                std::vector<float>* rows) {
+  rows->resize(ids.size() * kRowDim);
   LookupRequest request;
   request.deadline = DeadlineAfter(60);
   request.read_only = true;
@@ -159,10 +158,18 @@ void ExpectRowsAreServed(ReplicaService* replica, EmbeddingService* shard,
   table.ids.table = HashName(kUser);
   table.ids.dim = kRowDim;
   table.ids.ids = ids;
-  table.rows = rows;
+  table.rows = *rows;
   CallResult result;
   replica->Lookup(&request, result.done());
-  ASSERT_TRUE(result.Wait().ok()) << result.Wait().message();
+  return result.Wait();
+}
+
+// Looks up `ids`, which are rows of the shard, on a replica of it.
+void ExpectRowsAreServed(ReplicaService* replica, EmbeddingService* shard,
+                         const std::vector<int64_t>& ids) {
+  std::vector<float> rows;
+  const Status status = LookUpOn(replica, ids, &rows);
+  ASSERT_TRUE(status.ok()) << status.message();
   const Weights expected = RowsOn(shard);
   for (size_t i = 0; i < ids.size(); ++i) {
     const auto row = expected.find(ids[i]);
@@ -174,19 +181,8 @@ void ExpectRowsAreServed(ReplicaService* replica, EmbeddingService* shard,
 }
 
 Status LookUpOne(ReplicaService* replica, int64_t id) {
-  std::vector<float> row(kRowDim);
-  const std::vector<int64_t> ids = {id};
-  LookupRequest request;
-  request.deadline = DeadlineAfter(60);
-  request.read_only = true;
-  TableLookup& table = request.tables.emplace_back();
-  table.ids.table = HashName(kUser);
-  table.ids.dim = kRowDim;
-  table.ids.ids = ids;
-  table.rows = row;
-  CallResult result;
-  replica->Lookup(&request, result.done());
-  const Status status = result.Wait();
+  std::vector<float> row;
+  const Status status = LookUpOn(replica, {id}, &row);
   // As AssignRows has set it.
   if (status.ok()) {
     EXPECT_EQ(row[0], static_cast<float>(id) + 5.0f);
