@@ -107,7 +107,7 @@ def test_a_version_that_waits_to_be_current_ends_with_its_server(
     [follower] = following.followers()
     client.server.stop()
     assert following.followers() == []
-    assert not follower._opener.is_alive()
+    assert not follower._watcher.is_alive()
     assert not client.server.is_serving
     assert "Version 1 serves" not in caplog.text
 
