@@ -16,9 +16,11 @@ OF_TENSORFLOW := tests/checkpoint tests/compatibility tests/conversion tests/dat
   tests/examples tests/layers tests/model_server tests/ops tests/serving
 # The versions in docs/compatibility.md.
 TENSORFLOWS ?= 2.16 2.18 2.21
-# One process more than there are cores: tests often wait for other processes.
+# One process more than there are cores: tests often wait for other processes. A test
+# that hangs ends its process, which then says where each of its threads was.
 PYTEST := pytest -q --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 4 \
-  --dist worksteal --durations 40 --durations-min 20
+  --dist worksteal --durations 40 --durations-min 20 --timeout 900 \
+  --timeout-method thread
 # Excludes slow tests, except in test-all. SLOW= includes them in any target.
 SLOW ?= -m 'not slow'
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
