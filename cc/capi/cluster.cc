@@ -64,6 +64,12 @@ int persia_cluster_leave(persia_cluster* cluster, uint64_t member) {
   return ReportStatus(cluster->admin->Leave(member));
 }
 
+int persia_cluster_promote(persia_cluster*, const char* address, int) {
+  return ReportStatus(
+      persia::Status(persia::Code::kFailedPrecondition,
+                     std::string(address) + " is no standby of a shard"));
+}
+
 int persia_cluster_move(persia_cluster* cluster, persia_move* move) {
   persia::MoveRequest request;
   request.action = static_cast<persia::MoveAction>(move->action);

@@ -66,6 +66,12 @@ PERSIA_EXPORT int persia_cluster_leave(persia_cluster* cluster,
                                        uint64_t member);
 PERSIA_EXPORT int persia_cluster_move(persia_cluster* cluster,
                                       persia_move* move);
+/* The standby at `address` takes its primary's place. If primary_is_gone is 0,
+ * it asks its primary to give up. Otherwise the caller vouches that clients can
+ * never reach the primary again. Returns when the standby serves. */
+PERSIA_EXPORT int persia_cluster_promote(persia_cluster* cluster,
+                                         const char* address,
+                                         int primary_is_gone);
 
 PERSIA_EXPORT void persia_topology_free(persia_topology* topology);
 PERSIA_EXPORT void persia_topology_get(const persia_topology* topology,

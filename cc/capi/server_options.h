@@ -51,6 +51,12 @@ struct ShardOptions : HostingOptions {
   // which must have the same token and TLS settings; otherwise empty. See
   // replica_service.h.
   std::string replica_of;
+  // If this server is a standby, "host:port" of its primary; otherwise empty.
+  std::string standby_of;
+  // "host:port" at which clients reach this server; empty: where it listens.
+  std::string standby_address;
+  // What answers an update: "self", or "standby" once that has it too.
+  std::string acknowledge = "self";
 
   template <typename Visit>
   void VisitOptions(Visit&& visit) {
@@ -64,6 +70,9 @@ struct ShardOptions : HostingOptions {
     visit("memory_limit", local.limits.memory_bytes);
     visit("max_tables", local.limits.tables);
     visit("replica_of", replica_of);
+    visit("standby_of", standby_of);
+    visit("standby_address", standby_address);
+    visit("acknowledge", acknowledge);
   }
 };
 
