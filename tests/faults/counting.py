@@ -18,7 +18,7 @@ def _counted(y, count):
 
 
 class Counting:
-    """Trains one batch a call, and knows the rows that the table must have.
+    """Trains one batch a call, and knows the rows that the table must have then.
 
     Args:
         table: The table's name.
@@ -38,7 +38,7 @@ class Counting:
         self._model.compile("sgd", _counted)
         self._rows = ptf.Table(table, cluster)
         self._draw = np.random.default_rng(1)
-        self._expected = np.zeros(IDS, np.int64)
+        self._expected = self.counts()
         self.steps = 0
 
     def __call__(self) -> None:
@@ -48,12 +48,17 @@ class Counting:
         np.add.at(self._expected, ids, 1)
         self.steps += 1
 
-    def wrong_rows(self) -> dict[int, tuple[float, int]]:
-        """Returns what the table has and should have, for ids where that differs."""
-        found = np.zeros(IDS)
+    def counts(self) -> np.ndarray:
+        """Returns what each id's row has; 0 for ids without a row."""
+        counts = np.zeros(IDS)
         for page in self._rows.export():
-            found[page.ids] = page.rows[:, 0]
+            counts[page.ids] = page.rows[:, 0]
+        return counts
+
+    def wrong_rows(self) -> dict[int, tuple[float, float]]:
+        """Returns what the table has and should have, for ids where that differs."""
+        counts = self.counts()
         return {
-            int(each): (found[each], self._expected[each])
-            for each in np.flatnonzero(found != self._expected)
+            int(each): (counts[each], self._expected[each])
+            for each in np.flatnonzero(counts != self._expected)
         }

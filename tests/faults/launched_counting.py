@@ -3,7 +3,7 @@
     python launched_counting.py FOLDER
 
 It writes the number of its steps to `steps`, and stops once there is `stop`. Then it
-writes how many of its rows are wrong to `wrong`.
+writes how many of its rows are wrong, and the sum of all rows, to `end`.
 """
 
 import sys
@@ -24,7 +24,8 @@ def main():
         new.write_text(str(counting.steps))
         new.rename(folder / "steps")
     cluster.flush()
-    (folder / "wrong").write_text(str(len(counting.wrong_rows())))
+    total = int(counting.counts().sum())
+    (folder / "end").write_text(f"{len(counting.wrong_rows())} {total}")
 
 
 if __name__ == "__main__":
