@@ -64,12 +64,6 @@ int persia_cluster_leave(persia_cluster* cluster, uint64_t member) {
   return ReportStatus(cluster->admin->Leave(member));
 }
 
-int persia_cluster_promote(persia_cluster*, const char* address, int) {
-  return ReportStatus(
-      persia::Status(persia::Code::kFailedPrecondition,
-                     std::string(address) + " is no standby of a shard"));
-}
-
 int persia_cluster_move(persia_cluster* cluster, persia_move* move) {
   persia::MoveRequest request;
   request.action = static_cast<persia::MoveAction>(move->action);
@@ -88,6 +82,11 @@ int persia_cluster_move(persia_cluster* cluster, persia_move* move) {
   move->most_held_us = progress.most_held_us;
   move->error = ReportStatus(progress.outcome);
   return 0;
+}
+
+int persia_cluster_promote(persia_cluster* cluster, const char* address,
+                           int primary_is_gone) {
+  return ReportStatus(cluster->admin->Promote(address, primary_is_gone != 0));
 }
 
 void persia_topology_free(persia_topology* topology) { delete topology; }

@@ -67,8 +67,9 @@ PERSIA_EXPORT int persia_cluster_leave(persia_cluster* cluster,
 PERSIA_EXPORT int persia_cluster_move(persia_cluster* cluster,
                                       persia_move* move);
 /* The standby at `address` takes its primary's place. If primary_is_gone is 0,
- * it asks its primary to give up. Otherwise the caller vouches that clients can
- * never reach the primary again. Returns when the standby serves. */
+ * the primary gives its place up, and the call fails if it does not answer.
+ * Otherwise the caller vouches that no program can ever reach the primary's
+ * process again. Returns once the standby serves. */
 PERSIA_EXPORT int persia_cluster_promote(persia_cluster* cluster,
                                          const char* address,
                                          int primary_is_gone);

@@ -51,12 +51,12 @@ struct ShardOptions : HostingOptions {
   // which must have the same token and TLS settings; otherwise empty. See
   // replica_service.h.
   std::string replica_of;
-  // If this server is a standby, "host:port" of its primary; otherwise empty.
+  // If this server is a standby, "host:port" of the shard whose place it may
+  // take, which must have the same token and TLS settings; otherwise empty. See
+  // standby_service.h.
   std::string standby_of;
-  // "host:port" at which clients reach this server; empty: where it listens.
+  // Where clients reach a standby; empty: at the host and port it listens on.
   std::string standby_address;
-  // What answers an update: "self", or "standby" once that has it too.
-  std::string acknowledge = "self";
 
   template <typename Visit>
   void VisitOptions(Visit&& visit) {
@@ -72,7 +72,7 @@ struct ShardOptions : HostingOptions {
     visit("replica_of", replica_of);
     visit("standby_of", standby_of);
     visit("standby_address", standby_address);
-    visit("acknowledge", acknowledge);
+    visit("acknowledge", local.acknowledge);
   }
 };
 
