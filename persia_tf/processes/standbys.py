@@ -200,15 +200,20 @@ class Standbys:
             shards: Where the shards listen, which have `begun_options`.
 
         Raises:
-            PersiaError: If a shard cannot be promoted. If it refuses, the next launch
-                uses the folder of its former primary.
+            FailedPreconditionError: If a shard refuses, since it was not promoted. Then
+                the next launch uses the folder of its former primary.
+            PersiaError: If a shard does not answer.
         """
         for folders, address in zip(self._folders, shards):
             if folders.former_primary is None:
                 continue
             try:
                 self._promote(str(address))
-            except errors.FailedPreconditionError:
+            except errors.FailedPreconditionError as error:
                 folders.undo_promotion()
-                raise
+                raise errors.FailedPreconditionError(
+                    "an earlier launch ended while it promoted a standby, and the "
+                    f"promotion cannot be finished: {error}. Nothing is lost: launch "
+                    f"again, and the shard is recovered from {folders.serving}"
+                ) from error
             folders.end_promotion()

@@ -21,10 +21,12 @@ from harness import DEADLINE_SECONDS, same_path, wait_until
 from resharding import Repeated
 
 import persia_tf as ptf
-from persia_tf import errors, stats
+from persia_tf import errors
 from persia_tf.resharding.promotion import promote
 
 KILLS = int(os.environ.get("KILLS", "4"))
+# What a shard logs once its standby has had all rows.
+HAS_STANDBY = "this shard has a standby at {}"
 PROGRAM = Path(__file__).with_name("launched_counting.py")
 
 
@@ -48,13 +50,22 @@ class Pair:
             self._folders[process] = recovery
             return process
 
+        self._old_log = 0
         self.primary = start("a")
         self.standby = start("b", f"--standby-of={self.primary.address}")
+
+    def _new_log(self) -> str:
+        """What the primary has logged since it is the primary."""
+        return self.primary.log[self._old_log :]
+
+    def _swap(self) -> None:
+        self.primary, self.standby = self.standby, self.primary
+        self._old_log = len(self.primary.log)
 
     def wait_until_copied(self) -> None:
         """Waits until the standby has had all rows."""
         wait_until(
-            lambda: has_standby(self.primary.address, self.standby.address),
+            lambda: HAS_STANDBY.format(self.standby.address) in self._new_log(),
             "the standby to have all rows",
         )
 
@@ -63,27 +74,18 @@ class Pair:
         self.primary.kill()
         shutil.rmtree(self._folders[self.primary])
         promote(self.standby.address, primary_is_gone=True, timeout=DEADLINE_SECONDS)
-        self.primary, self.standby = self.standby, self.primary
+        self._swap()
 
     def replace_primary(self) -> None:
         """Promotes the standby of a primary that lives, and stops that."""
         promote(self.standby.address, timeout=DEADLINE_SECONDS)
-        self.primary, self.standby = self.standby, self.primary
+        self._swap()
         assert self.standby.stop() == 0
         shutil.rmtree(self._folders[self.standby])
 
     def start_standby(self) -> None:
         """Starts the former primary as the standby of the present one."""
         self.standby.start([f"--standby-of={self.primary.address}"])
-
-
-def has_standby(shard: str, standby: str) -> bool:
-    """Whether a shard has a standby at an address, which has had all rows."""
-    try:
-        [process] = stats.fetch([shard], timeout=DEADLINE_SECONDS)
-    except errors.UnavailableError:  # It starts.
-        return False
-    return process.role == "shard" and process.standby == standby
 
 
 @pytest.fixture
@@ -270,12 +272,10 @@ class Launch:
         pattern = r".*(?:Shard|Standby) \(pid (\d+)\) is listening on (\S+);"
         return self.wait_for(rf"(?m)^\[{name}\] {pattern}")[-1]
 
-    def wait_until_copied(self, name: str, standby: str) -> None:
-        """Waits until a server, a shard now, has another one as its standby."""
-        wait_until(
-            lambda: has_standby(self._server(name)[2], self._server(standby)[2]),
-            f"{standby} to have all rows of {name}; the log is\n{self.log}",
-        )
+    def wait_until_copied(self, name: str, standby: str, count: int = 1) -> None:
+        """Waits until a server has another one as its standby, so many times."""
+        told = HAS_STANDBY.format(self._server(standby)[2])
+        self.wait_for(rf"(?m)^\[{name}\] .*{told}", count)
 
     def kill(self, name: str) -> None:
         """Kills a server's process."""
@@ -313,7 +313,7 @@ def test_a_launched_shard_that_is_killed_is_replaced(start_launch):
     launch.wait_for_steps(5)
     shard, standby = "ps 0", "ps 0b"
     for kill in range(KILLS):
-        launch.wait_until_copied(shard, standby)
+        launch.wait_until_copied(shard, standby, kill // 2 + 1)
         launch.kill(shard)
         launch.wait_for(rf"shard {standby} \(\S+\) serves since", kill // 2 + 1)
         launch.wait_for_steps(5)
