@@ -191,7 +191,8 @@ class RemoteService : public EmbeddingService {
   // Asks the other servers whether they know of a standby that has taken the
   // server's place.
   void OnOutage() {
-    if (!options_.finds_cluster || is_of_workers() ||
+    const bool has_others = members_.view()->size() > 1;
+    if (!options_.finds_cluster || !has_others || is_of_workers() ||
         asks_others_.exchange(true)) {
       return;
     }
