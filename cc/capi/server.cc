@@ -18,6 +18,7 @@
 #include "cc/shard/ask_standby.h"
 #include "cc/shard/local_service.h"
 #include "cc/shard/replica_service.h"
+#include "cc/shard/standby_folder.h"
 #include "cc/shard/standby_service.h"
 #include "cc/wire/address.h"
 
@@ -155,6 +156,7 @@ Status StartShard(Span<const persia_option> given, persia_events* events,
     return MakeRemoteService({address}, of_one);
   };
   if (!options.standby_of.empty()) return StartStandby(options, server);
+  PERSIA_RETURN_IF_ERROR(CheckFolderOfShard(options.local.recovery.journal));
   auto service = OpenLocalService(options.local);
   if (!service.ok()) return service.status();
   AskStandby(service->get(), options.local.connect, options.local.events);

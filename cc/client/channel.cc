@@ -218,7 +218,6 @@ Status ChannelImpl::TakeGoodbye() {
 }
 
 void ChannelImpl::OnReply() {
-  link_.ResetBackoff();
   const FrameHeader& header = link_.stream()->header();
   const auto found = pending_.find(header.request_id);
   // The reply is late if the request has already ended at its deadline.
@@ -227,6 +226,7 @@ void ChannelImpl::OnReply() {
   if (status.code() == Code::kStandby) {
     return Drop(Status(Code::kUnavailable, status.message()));
   }
+  link_.ResetBackoff();
   if (status.code() == Code::kUnavailable &&
       found->second.request.retry_unavailable) {
     return SendAgainLater(status, &found->second);

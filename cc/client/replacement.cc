@@ -58,6 +58,8 @@ class Replacement : public std::enable_shared_from_this<Replacement> {
     const SharedTopology topology = members_.topology();
     const Member* const lost = topology->Find(lost_);
     if (lost == nullptr || lost->has_left) return done_(Status());
+    // Its standby has the rows: requests wait until that takes its place.
+    if (!lost->standby.empty()) return done_(Status());
     Member gone = *lost;
     const Member* const former = topology->Find(replacement_);
     Member fresh;

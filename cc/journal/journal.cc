@@ -165,6 +165,11 @@ Status Journal::BlockUntilDurable(uint64_t position) {
   return outcome.get_future().get();
 }
 
+Status Journal::BlockUntilAcknowledged(uint64_t position) {
+  PERSIA_RETURN_IF_ERROR(BlockUntilDurable(position));
+  return also_await_ == nullptr ? Status() : also_await_(position);
+}
+
 void Journal::Break(const Status& status) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!broken_.ok()) return;

@@ -15,10 +15,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cc/base/client_window.h"
@@ -100,6 +102,14 @@ class Journal {
   // uses, because it blocks the thread.
   Status BlockUntilDurable(uint64_t position);
 
+  // As BlockUntilDurable, and then waits as AlsoAwait says.
+  Status BlockUntilAcknowledged(uint64_t position);
+  // Sets for what BlockUntilAcknowledged waits, too. Call it before other
+  // calls.
+  void AlsoAwait(std::function<Status(uint64_t position)> wait) {
+    also_await_ = std::move(wait);
+  }
+
   // The position that the next record will have in the log.
   uint64_t position() const { return log_->position(); }
 
@@ -177,6 +187,7 @@ class Journal {
   // Whether recovery needs a checkpoint: see DemandBase.
   std::atomic<bool> needs_checkpoint_{false};
 
+  std::function<Status(uint64_t position)> also_await_;
   std::atomic<uint64_t> retained_{kRetainNothing};
   // Held while old bases and records are removed.
   std::mutex removing_;

@@ -9,14 +9,13 @@
 namespace persia {
 namespace {
 
-// The records go first, newest first: whatever is left after a crash is refused
-// as a journal that lacks its end, or is a base without records.
+// The oldest records go first, and the bases last: whatever is left after a
+// crash is refused as a journal that lacks records.
 Status RemoveCopy(const JournalOptions& options) {
-  const LogPlace place{options.files, options.folder};
-  auto segments = ListSegments(place);
+  const auto segments = ListSegments({options.files, options.folder});
   if (!segments.ok()) return segments.status();
-  for (; !segments->empty(); segments->pop_back()) {
-    PERSIA_RETURN_IF_ERROR(options.files->Remove(segments->back().path));
+  for (const Segment& segment : *segments) {
+    PERSIA_RETURN_IF_ERROR(options.files->Remove(segment.path));
   }
   const auto names = options.files->List(options.folder);
   if (!names.ok()) return names.status();

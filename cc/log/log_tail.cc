@@ -31,7 +31,9 @@ Status LogTail::Read(uint64_t durable, size_t most_bytes,
 // A segment ends where the next one begins, whatever it has after that: a crash
 // may have torn its end.
 Status LogTail::OpenSegment() {
-  const auto segments = ListSegments(place_);
+  auto segments = ListSegments(place_);
+  // A segment may have been removed meanwhile.
+  if (!segments.ok()) segments = ListSegments(place_);
   if (!segments.ok()) return segments.status();
   const auto after = std::find_if(
       segments->begin(), segments->end(),
@@ -41,9 +43,11 @@ Status LogTail::OpenSegment() {
                                           " no longer has record ", position_));
   }
   const Segment& segment = *(after - 1);
+  if (segment.number == ended_segment_) return Damaged(position_);
   auto file = place_.files->Open(segment.path);
   if (!file.ok()) return file.status();
   file_ = std::move(*file);
+  segment_ = segment.number;
   next_in_segment_ = segment.first_position;
   segment_end_ = after == segments->end() ? std::numeric_limits<uint64_t>::max()
                                           : after->first_position;
@@ -94,11 +98,16 @@ Status LogTail::ReadOne(std::vector<uint8_t>* records) {
     if (has_header || left > 0) break;
     if (segment_end_ != std::numeric_limits<uint64_t>::max()) break;
     file_ = nullptr;
+    ended_segment_ = segment_;
     return Status();
   }
+  return Damaged(next_in_segment_);
+}
+
+Status LogTail::Damaged(uint64_t position) const {
   return Status(Code::kDataLoss,
-                Concat("record ", next_in_segment_, " of the log in ",
-                       place_.folder, " is damaged or missing"));
+                Concat("record ", position, " of the log in ", place_.folder,
+                       " is damaged or missing"));
 }
 
 }  // namespace persia

@@ -39,12 +39,15 @@ class LogTail {
   // Reads more of the segment. Returns whether there was more.
   Result<bool> Fill();
   Status ReadOne(std::vector<uint8_t>* records);
+  Status Damaged(uint64_t position) const;
 
   const LogPlace place_;
   uint64_t position_;
   std::unique_ptr<ReadableFile> file_;  // Null: no segment is open.
-  uint64_t next_in_segment_ = 0;        // The next record's position there.
-  uint64_t segment_end_ = 0;  // The first record of the segment after it.
+  uint64_t segment_ = 0;                // Its number.
+  uint64_t ended_segment_ = 0;    // One that had ended before the next record.
+  uint64_t next_in_segment_ = 0;  // The next record's position there.
+  uint64_t segment_end_ = 0;      // The first record of the segment after it.
   std::vector<uint8_t> bytes_;
   size_t offset_ = 0;  // In bytes_, of the segment's next record.
 };

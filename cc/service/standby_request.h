@@ -9,12 +9,13 @@
 //   kRecords  The records from a position on, as they are in the log. The
 //             request says that the standby has durably all records before it.
 //   kRetire   The primary records durably that the standby is the shard from
-//             now on, and serves nothing any more. The record reaches the
-//             standby as the last one.
+//             now on, and serves nothing any more. The standby applies no
+//             record after that one.
 //   kPromote  Not for the primary but for the standby: it takes the primary's
 //             place, after kRetire, or without if the primary is gone.
 //
-// A primary has one standby. It forgets a standby that is silent for a minute.
+// A primary has one standby. It forgets a standby that is silent for ten
+// minutes.
 
 #ifndef PERSIA_CC_SERVICE_STANDBY_REQUEST_H_
 #define PERSIA_CC_SERVICE_STANDBY_REQUEST_H_
@@ -67,9 +68,13 @@ struct StandbyRequest {
   // primary's process.
   bool primary_is_gone = false;
 
+  // Output of kBegin: which shard the primary is. A standby that has another
+  // one's rows, or more of this one's log, keeps them.
+  uint64_t member = 0;
   uint64_t base_bytes = 0;     // Output of kBegin: 0 if there is no base.
   std::vector<uint8_t> bytes;  // Output of kBase and kRecords.
-  // Output of kRecords: the position that the primary's next record will have.
+  // Output of kBegin and kRecords: the position that the primary's next record
+  // will have.
   uint64_t end = 0;
 };
 

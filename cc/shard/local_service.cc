@@ -304,6 +304,11 @@ class LocalService : public ReplayedShard {
     auto journal = Journal::Open(options_.recovery.journal, recovery_.get());
     if (!journal.ok()) return journal.status();
     journal_ = std::move(*journal);
+    journal_->AlsoAwait([this](uint64_t position) {
+      return options_.acknowledge == Acknowledge::kSelf
+                 ? Status()
+                 : BlockUntilAtStandby(position);
+    });
     TellTornTail(*journal_, options_.events);
     return Status();
   }
@@ -342,12 +347,16 @@ class LocalService : public ReplayedShard {
 
   void OnMoved() {
     if (checkpoints_ != nullptr) checkpoints_->NoteMove();
-    if (!ownership_.IsReplaced(*ownership_.topology())) return;
+    if (!ownership_.IsReplaced()) return;
     acknowledgements_.End(Ownership::OtherRoute());
   }
 
   Status BlockUntilSafe(uint64_t position) {
     PERSIA_RETURN_IF_ERROR(journal_->BlockUntilDurable(position));
+    return BlockUntilAtStandby(position);
+  }
+
+  Status BlockUntilAtStandby(uint64_t position) {
     return ownership_.HasStandby() ? acknowledgements_.BlockUntil(position)
                                    : Status();
   }

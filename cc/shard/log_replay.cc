@@ -29,6 +29,7 @@ Status LogReplay::Replay(const LogRecord& record) {
   }
   // The primary has written a base here, so this is the place for the same one.
   if (static_cast<RecordType>(record.type) == RecordType::kCut) {
+    subject_.recovery->RemoveGivenAway();
     PERSIA_RETURN_IF_ERROR(WriteBase(record.position));
   }
   return subject_.recovery->OnRecord(record);

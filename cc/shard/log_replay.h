@@ -6,6 +6,7 @@
 #ifndef PERSIA_CC_SHARD_LOG_REPLAY_H_
 #define PERSIA_CC_SHARD_LOG_REPLAY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 

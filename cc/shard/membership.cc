@@ -46,7 +46,8 @@ Status Membership::Exchange(TopologyRequest* request, uint64_t* log_end) {
     if (!logged.ok()) return logged.status();
     PERSIA_RETURN_IF_ERROR(Use(*after, &*logged, log_end));
   }
-  request->member = ownership.member();
+  // A process whose standby has taken its place is no shard any more.
+  request->member = ownership.IsReplaced() ? 0 : ownership.member();
   request->topology.clear();
   if (*after != nullptr) request->topology = (*after)->Encode();
   return Status();
@@ -108,6 +109,11 @@ Status Membership::SetStandby(const std::string& address) {
 }
 
 Status Membership::Retire(const std::string& address) {
+  const SharedTopology topology = subject_.slots.ownership->topology();
+  if (topology != nullptr && subject_.slots.ownership->IsReplaced() &&
+      topology->Find(subject_.slots.ownership->member())->address == address) {
+    return Status();
+  }
   uint64_t log_end = 0;
   PERSIA_RETURN_IF_ERROR(ChangeOwn(
       [&](Member* own) {

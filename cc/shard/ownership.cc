@@ -83,18 +83,23 @@ bool Ownership::IsReplaced(const Topology& topology) const {
 
 void Ownership::Set(SharedTopology topology) {
   auto owned = std::make_shared<Owned>();
-  if (!IsReplaced(*topology)) {
+  const bool is_replaced = IsReplaced(*topology);
+  if (!is_replaced) {
     owned->slots = topology->SlotsOf(member_);
     owned->with_epochs = topology->OwnedBy(member_);
   }
-  const uint64_t route = topology->RouteOf(member_);
+  // Nobody knows what a shard owns that was replaced: all are told.
+  const uint64_t route = is_replaced ? Mix64(~topology->RouteOf(member_))
+                                     : topology->RouteOf(member_);
   const Member* const own = topology->Find(member_);
-  const bool has_standby = own != nullptr && !own->standby.empty();
+  const bool has_standby =
+      is_replaced || (own != nullptr && !own->standby.empty());
   owned->topology = std::move(topology);
   const bool owns_all = owned->slots.all();
   std::lock_guard<std::mutex> lock(mutex_);
   owned_ = std::move(owned);
   owns_all_.store(owns_all, std::memory_order_release);
+  is_replaced_.store(is_replaced, std::memory_order_release);
   has_standby_.store(has_standby, std::memory_order_release);
   route_.store(route, std::memory_order_release);
 }

@@ -35,8 +35,8 @@ class Ownership {
 
   uint64_t member() const { return member_; }
   uint32_t incarnation() const { return incarnation_; }
-  // Whether the shard's standby has taken its place, so that the shard owns
-  // nothing any more.
+  // Whether a topology says that the shard's standby has taken its place, so
+  // that the shard owns nothing any more.
   bool IsReplaced(const Topology& topology) const;
   // Null as long as the shard belongs to no cluster.
   SharedTopology topology() const;
@@ -44,7 +44,11 @@ class Ownership {
   SlotSet slots() const;
   // The same slots, with their epochs.
   OwnedSlots WithEpochs() const;
-  // Whether the shard has a standby. Costs an atomic load.
+  // Whether the shard's standby has taken its place. Costs an atomic load.
+  bool IsReplaced() const {
+    return is_replaced_.load(std::memory_order_acquire);
+  }
+  // Whether the shard has, or had, a standby. Costs an atomic load.
   bool HasStandby() const {
     return has_standby_.load(std::memory_order_acquire);
   }
@@ -95,6 +99,7 @@ class Ownership {
   std::atomic<uint64_t> route_{0};
   std::atomic<bool> owns_all_{true};
   std::atomic<bool> has_standby_{false};
+  std::atomic<bool> is_replaced_{false};
   mutable std::mutex mutex_;
   std::shared_ptr<const Owned> owned_;  // Guarded by mutex_; null: no cluster.
 };

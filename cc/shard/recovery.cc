@@ -88,9 +88,14 @@ Status Recovery::TakePlace(const std::string& address) {
   return Status();
 }
 
+void Recovery::RemoveGivenAway() {
+  Remove(given_away_ & ~subject_.slots.ownership->owned_slots());
+  given_away_.reset();
+}
+
 Status Recovery::Finish() {
   if (replaced_by_ != nullptr) Use(std::exchange(replaced_by_, nullptr));
-  Remove(given_away_ & ~subject_.slots.ownership->owned_slots());
+  RemoveGivenAway();
   if (checkpoint_.has_value()) {
     // Slots may have moved since the checkpoint, which has the rows of all.
     checkpoint_->shard.slots = subject_.slots.ownership->slots();

@@ -54,6 +54,9 @@ class Recovery : public JournalVisitor {
   // process is. Call it before Finish.
   Status TakePlace(const std::string& address);
 
+  // Removes the rows of slots that the shard has given away.
+  void RemoveGivenAway();
+
   // Completes the recovery, and loads the checkpoint if the log only names it.
   // Call it once, after the last record.
   Status Finish();

@@ -79,8 +79,11 @@ class Replies {
     if (subject_.keeper != nullptr) subject_.keeper->Look();
     subject_.moves->JoinWhenDue();
     if (!status.ok() || log_end == 0) return done(status);
-    if (subject_.acknowledge == Acknowledge::kSelf ||
-        !subject_.ownership->HasStandby()) {
+    // A shard that was replaced acknowledges nothing.
+    const bool is_alone = !subject_.ownership->IsReplaced() &&
+                          (subject_.acknowledge == Acknowledge::kSelf ||
+                           !subject_.ownership->HasStandby());
+    if (is_alone) {
       return subject_.journal->WhenDurable(log_end, std::move(done));
     }
     // The journal outlives this object.

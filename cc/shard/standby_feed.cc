@@ -14,8 +14,10 @@ constexpr EventKind kStandbys{"changes of the standby", EventLevel::kInfo, 60};
 constexpr EventKind kLostStandbys{"silent standbys", EventLevel::kWarning, 60};
 
 // After this time without a request, the primary no longer retains its log for
-// a standby, and another one may take its place.
-constexpr std::chrono::seconds kMostSilent(60);
+// a standby: for one that loads the base, and for one that replays records, of
+// which some name a checkpoint to read.
+constexpr std::chrono::minutes kMostLoading(120);
+constexpr std::chrono::minutes kMostSilent(10);
 // After this time another standby may take its place.
 constexpr std::chrono::seconds kReplaceable(10);
 
@@ -45,12 +47,6 @@ void StandbyFeed::Do(StandbyRequest* request, DoneCallback done) {
   shared_->changed.notify_all();
 }
 
-uint64_t StandbyFeed::behind() const {
-  if (!subject_.ownership->HasStandby()) return 0;
-  const uint64_t end = subject_.journal->position();
-  return end - std::min(end, subject_.acknowledgements->position());
-}
-
 void StandbyFeed::Run() {
   for (;;) {
     const auto call = Next();
@@ -64,10 +60,12 @@ std::optional<StandbyFeed::Call> StandbyFeed::Next() {
   const auto is_due = [&] {
     return shared_->ending || !shared_->calls.empty();
   };
+  const Clock::duration most_silent =
+      reads_records_ ? Clock::duration(kMostSilent) : kMostLoading;
   while (!is_due()) {
     if (standby_ == 0) {
       shared_->changed.wait(lock, is_due);
-    } else if (!shared_->changed.wait_until(lock, heard_at_ + kMostSilent,
+    } else if (!shared_->changed.wait_until(lock, heard_at_ + most_silent,
                                             is_due)) {
       Forget();
     }
@@ -80,8 +78,8 @@ std::optional<StandbyFeed::Call> StandbyFeed::Next() {
 
 void StandbyFeed::Forget() {
   TellEvent(subject_.events, kLostStandbys,
-            "the standby has been silent for a minute: its part of the log is "
-            "no longer retained");
+            "the standby has been silent for long: its part of the log is no "
+            "longer retained");
   standby_ = 0;
   base_ = nullptr;
   tail_.reset();
@@ -89,7 +87,7 @@ void StandbyFeed::Forget() {
 }
 
 Status StandbyFeed::Serve(StandbyRequest* request) {
-  if (request->standby == 0) {
+  if (request->standby == 0 && request->action != StandbyAction::kPromote) {
     return InvalidArgument("standby must not be 0");
   }
   switch (request->action) {
@@ -119,12 +117,18 @@ Status StandbyFeed::CheckSession(const StandbyRequest& request) {
 
 Status StandbyFeed::Begin(StandbyRequest* request) {
   PERSIA_RETURN_IF_ERROR(CheckFree(*request));
-  const SharedTopology topology = subject_.ownership->topology();
-  if (topology != nullptr && subject_.ownership->IsReplaced(*topology)) {
+  const auto own = Own();
+  if (subject_.ownership->IsReplaced()) {
     return Status(
         Code::kFailedPrecondition,
         Concat("a standby has taken this shard's place: be a standby of ",
-               topology->Find(subject_.ownership->member())->address));
+               own->address));
+  }
+  if (own && own->address == request->address) {
+    return InvalidArgument(
+        "the address of a standby must be another one than its primary's, "
+        "received ",
+        request->address);
   }
   auto base = subject_.journal->BeginCopy();
   if (!base.ok()) return base.status();
@@ -134,6 +138,9 @@ Status StandbyFeed::Begin(StandbyRequest* request) {
   base_ = std::move(base->file);
   base_offset_ = 0;
   tail_.emplace(subject_.journal->place(), base->position);
+  reads_records_ = false;
+  request->member = subject_.ownership->member();
+  request->end = subject_.journal->position();
   request->position = base->position;
   request->base_bytes = base->bytes;
   return Status();
@@ -157,15 +164,23 @@ Status StandbyFeed::SendRecords(StandbyRequest* request) {
     PERSIA_RETURN_IF_ERROR(OpenTail(*request));
   }
   PERSIA_RETURN_IF_ERROR(CheckSession(*request));
+  if (request->position > subject_.journal->durable()) {
+    return Unknown("this shard's log ends before that of the standby");
+  }
   base_ = nullptr;
+  reads_records_ = true;
   subject_.journal->Retain(request->position);
-  subject_.acknowledgements->Advance(request->position);
   PERSIA_RETURN_IF_ERROR(Register(*request));
+  // One that the cluster does not know is not promoted for this shard.
+  const auto own = Own();
+  if (own && own->standby == request->address) {
+    subject_.acknowledgements->Advance(request->position);
+  }
   // The reply to an earlier request may have been lost.
   if (tail_->position() != request->position) {
     tail_.emplace(subject_.journal->place(), request->position);
   }
-  WaitForRecord(*request);
+  PERSIA_RETURN_IF_ERROR(WaitForRecord(*request));
   request->bytes.clear();
   const Status read = tail_->Read(subject_.journal->durable(),
                                   StandbyRequest::kMostBytes, &request->bytes);
@@ -216,7 +231,15 @@ Status StandbyFeed::CheckLast(const StandbyRequest& request) {
              : Unknown("the standby has another log than this shard");
 }
 
-void StandbyFeed::WaitForRecord(const StandbyRequest& request) {
+std::optional<Member> StandbyFeed::Own() const {
+  const SharedTopology topology = subject_.ownership->topology();
+  const Member* const own = topology == nullptr
+                                ? nullptr
+                                : topology->Find(subject_.ownership->member());
+  return own == nullptr ? std::nullopt : std::optional<Member>(*own);
+}
+
+Status StandbyFeed::WaitForRecord(const StandbyRequest& request) {
   const Deadline until =
       std::min(request.deadline,
                Clock::now() + std::chrono::milliseconds(request.wait_ms));
@@ -225,15 +248,17 @@ void StandbyFeed::WaitForRecord(const StandbyRequest& request) {
   };
   std::unique_lock<std::mutex> lock(shared_->mutex);
   const auto ends = [&] {
-    return shared_->ending || !shared_->calls.empty() || has_record();
+    return shared_->ending || !shared_->calls.empty() || has_record() ||
+           !shared_->log.ok();
   };
   while (!ends() && Clock::now() < until) {
     if (!std::exchange(shared_->watches_log, true)) {
       lock.unlock();
       subject_.journal->WhenDurable(
-          request.position + 1, [shared = shared_](const Status&) {
+          request.position + 1, [shared = shared_](const Status& log) {
             std::lock_guard<std::mutex> told(shared->mutex);
             shared->watches_log = false;
+            shared->log = log;
             shared->changed.notify_all();
           });
       lock.lock();
@@ -241,18 +266,17 @@ void StandbyFeed::WaitForRecord(const StandbyRequest& request) {
     shared_->changed.wait_until(
         lock, until, [&] { return ends() || !shared_->watches_log; });
   }
+  return has_record() ? Status() : shared_->log;
 }
 
 // Names the standby to the cluster, once it has all rows.
 Status StandbyFeed::Register(const StandbyRequest& request) {
   const std::string& address = request.address;
-  const SharedTopology topology = subject_.ownership->topology();
-  if (!request.is_complete || address.empty() || topology == nullptr ||
-      subject_.ownership->IsReplaced(*topology)) {
+  const auto own = Own();
+  if (!request.is_complete || address.empty() || !own ||
+      subject_.ownership->IsReplaced() || own->standby == address) {
     return Status();
   }
-  const Member* const own = topology->Find(subject_.ownership->member());
-  if (own == nullptr || own->standby == address) return Status();
   PERSIA_RETURN_IF_ERROR(subject_.membership->SetStandby(address));
   TellEvent(subject_.events, kStandbys, "this shard has a standby at ",
             address);

@@ -44,9 +44,6 @@ class StandbyFeed {
 
   void Do(StandbyRequest* request, DoneCallback done);
 
-  // How many records the standby lacks; 0 without a standby.
-  uint64_t behind() const;
-
  private:
   struct Call {
     StandbyRequest* request;
@@ -60,6 +57,7 @@ class StandbyFeed {
     // All below are guarded by mutex.
     std::deque<Call> calls;
     bool watches_log = false;  // Whether the log will tell of a record.
+    Status log;                // Why the log takes no more records.
     bool ending = false;
   };
 
@@ -75,7 +73,9 @@ class StandbyFeed {
   Status CheckSession(const StandbyRequest& request);
   Status OpenTail(const StandbyRequest& request);
   Status CheckLast(const StandbyRequest& request);
-  void WaitForRecord(const StandbyRequest& request);
+  Status WaitForRecord(const StandbyRequest& request);
+  // The shard, as its cluster knows it; nullopt if it belongs to none.
+  std::optional<Member> Own() const;
   Status Register(const StandbyRequest& request);
   Status CheckFree(const StandbyRequest& request) const;
   void Forget();
@@ -89,6 +89,7 @@ class StandbyFeed {
   std::unique_ptr<ReadableFile> base_;
   uint64_t base_offset_ = 0;
   std::optional<LogTail> tail_;
+  bool reads_records_ = false;
   std::thread thread_;
 };
 

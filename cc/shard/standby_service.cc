@@ -8,7 +8,8 @@
 #include "cc/journal/journal_copy.h"
 #include "cc/log/record_visitor.h"
 #include "cc/service/await.h"
-#include "cc/shard/standby_folder.h"
+#include "cc/shard/ask_standby.h"
+#include "cc/writing/journal_records.h"
 
 namespace persia {
 namespace {
@@ -31,11 +32,14 @@ constexpr uint32_t kWaitMs = 1000;
 Result<std::unique_ptr<StandbyService>> StandbyService::Open(
     const StandbyOptions& options) {
   std::unique_ptr<StandbyService> service(new StandbyService(options));
-  const auto state = StateOfFolder(options.local.recovery.journal);
+  const JournalOptions& journal = options.local.recovery.journal;
+  PERSIA_RETURN_IF_ERROR(CheckFolderOfStandby(journal));
+  const auto state = StateOfFolder(journal);
   if (!state.ok()) return state.status();
   if (*state == FolderState::kPromoted) {
     auto shard = OpenLocalService(options.local);
     if (!shard.ok()) return shard.status();
+    AskStandby(shard->get(), options.local.connect, options.local.events);
     service->promoted_before_ = std::move(*shard);
     service->serving_ = service->promoted_before_.get();
   }
@@ -75,8 +79,11 @@ void StandbyService::Standby(StandbyRequest* request, DoneCallback done) {
   if (request->action != StandbyAction::kPromote) {
     return OtherCall(request, std::move(done));
   }
-  if (serving_ != nullptr) return done(Status());
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (serving_ != nullptr) {
+    lock.unlock();
+    return done(Status());
+  }
   promotions_.push_back({request->primary_is_gone, std::move(done)});
   changed_.notify_all();
 }
@@ -127,9 +134,18 @@ void StandbyService::Run() {
 }
 
 Status StandbyService::Follow() {
-  // Whoever says that the primary is gone need not wait for it.
-  if (shard_ == nullptr) (void)Open();
-  if (shard_ != nullptr) PERSIA_RETURN_IF_ERROR(Promote());
+  if (shard_ == nullptr) {
+    const Status opened = OpenCopy();
+    // What cannot be opened at present is no reason to begin again.
+    const bool is_missing =
+        opened.code() == Code::kNotFound || opened.code() == Code::kDataLoss;
+    if (!opened.ok() && !is_missing) return opened;
+  }
+  if (shard_ != nullptr) {
+    if (state_ == FolderState::kTaking) return TakePlace();
+    // Whoever says that the primary is gone need not wait for it.
+    PERSIA_RETURN_IF_ERROR(Promote());
+  }
   if (serving_ != nullptr) return Status();
   if (source_ == nullptr) {
     auto source = options_.local.connect(options_.primary);
@@ -138,7 +154,13 @@ Status StandbyService::Follow() {
   }
   if (shard_ == nullptr) PERSIA_RETURN_IF_ERROR(Copy());
   while (serving_ == nullptr) {
-    if (IsNamed()) return TakePlace();
+    if (is_named_) return TakePlace();
+    if (state_ == FolderState::kWhole && IsReplaced()) {
+      return Status(Code::kFailedPrecondition,
+                    Concat("another standby, at ", shard_->Described()->address,
+                           ", has taken the primary's place: start this one as "
+                           "its standby, with an empty recovery folder"));
+    }
     PERSIA_RETURN_IF_ERROR(Promote());
     if (serving_ != nullptr || shard_ == nullptr) break;
     const Status followed = FollowOnce();
@@ -151,16 +173,18 @@ Status StandbyService::Follow() {
   return Status();
 }
 
-// Opens the copy that the folder has, if it has one.
-Status StandbyService::Open() {
+// Opens the copy that the folder has; kNotFound if it has none.
+Status StandbyService::OpenCopy() {
   const auto state = StateOfFolder(options_.local.recovery.journal);
   if (!state.ok()) return state.status();
-  if (*state != FolderState::kCopy) {
+  if (*state == FolderState::kNone) {
     return Status(Code::kNotFound, "there is no copy yet");
   }
   auto shard = OpenReplayedShard(options_.local);
   if (!shard.ok()) return shard.status();
+  state_ = *state;
   shard_ = std::move(*shard);
+  is_named_ = state_ == FolderState::kWhole && NamesThis();
   position_ = shard_->position();
   if (standby_ == 0) {
     const auto number = RandomNonZero();
@@ -172,7 +196,6 @@ Status StandbyService::Open() {
 
 // Begins again, from the primary's base.
 Status StandbyService::Copy() {
-  const JournalOptions& journal = options_.local.recovery.journal;
   StandbyRequest request;
   const auto number = RandomNonZero();
   if (!number.ok()) return number.status();
@@ -180,11 +203,27 @@ Status StandbyService::Copy() {
   request.action = StandbyAction::kBegin;
   request.address = address_;
   PERSIA_RETURN_IF_ERROR(CallPrimary(&request, kCallSeconds));
+  PERSIA_RETURN_IF_ERROR(CheckPrimary(request));
   Close();
-  PERSIA_RETURN_IF_ERROR(SetStateOfFolder(journal, FolderState::kCopy));
+  PERSIA_RETURN_IF_ERROR(
+      SetStateOfFolder(options_.local.recovery.journal, FolderState::kCopying));
   PERSIA_RETURN_IF_ERROR(CopyBase(request));
   standby_ = request.standby;
-  return Open();
+  return OpenCopy();
+}
+
+Status StandbyService::CheckPrimary(const StandbyRequest& begun) const {
+  const auto described = shard_ == nullptr ? std::nullopt : shard_->Described();
+  if (!described || state_ == FolderState::kCopying) return Status();
+  if (begun.member == described->id && begun.end >= shard_->position()) {
+    return Status();
+  }
+  return Status(
+      Code::kFailedPrecondition,
+      Concat("the primary ", options_.primary,
+             " has lost rows that this standby has: let the standby take its "
+             "place, with persia promote --primary-is-gone, or give the "
+             "standby an empty recovery folder"));
 }
 
 Status StandbyService::CopyBase(const StandbyRequest& begun) {
@@ -216,9 +255,9 @@ Status StandbyService::FollowOnce() {
   const auto crc = shard_->last_crc();
   request.checks = crc.has_value();
   request.last_crc = crc.value_or(0);
-  request.wait_ms = was_complete_ ? kWaitMs : 0;
+  request.wait_ms = request.is_complete ? kWaitMs : 0;
   request.address = address_;
-  request.is_complete = was_complete_;
+  request.is_complete = state_ != FolderState::kCopying;
   PERSIA_RETURN_IF_ERROR(CallPrimary(&request, kCallSeconds));
   const Status replayed = CatchBadAlloc([&] { return Replay(request); });
   if (!replayed.ok()) {
@@ -226,15 +265,27 @@ Status StandbyService::FollowOnce() {
     return replayed;
   }
   // What the primary had when it last answered has arrived.
-  if (shard_->position() >= end_) was_complete_ = true;
+  const bool is_whole = shard_->position() >= end_;
   end_ = request.end;
-  return Status();
+  if (!is_whole || request.is_complete) return Status();
+  state_ = FolderState::kWhole;
+  return SetStateOfFolder(options_.local.recovery.journal, state_);
 }
 
+// Once this standby is the shard, what its primary still logs does not count. A
+// copy that is not whole yet reads of what happened before: of places that were
+// taken, perhaps by a process at this one's address.
 Status StandbyService::Replay(const StandbyRequest& reply) {
-  PERSIA_RETURN_IF_ERROR(VisitRecords(
-      reply.bytes, reply.position,
-      [&](const LogRecord& record) { return shard_->Replay(record); }));
+  PERSIA_RETURN_IF_ERROR(
+      VisitRecords(reply.bytes, reply.position, [&](const LogRecord& record) {
+        if (is_named_) return Status();
+        const bool may_name =
+            static_cast<RecordType>(record.type) == RecordType::kTopology &&
+            HasAllRows();
+        PERSIA_RETURN_IF_ERROR(shard_->Replay(record));
+        is_named_ = may_name && NamesThis();
+        return Status();
+      }));
   PERSIA_RETURN_IF_ERROR(shard_->BlockUntilDurable());
   position_ = shard_->position();
   return Status();
@@ -277,7 +328,7 @@ Status StandbyService::Retire() {
   request.address = address_;
   PERSIA_RETURN_IF_ERROR(CallPrimary(&request, kCallSeconds));
   const Deadline until = DeadlineAfter(kNamedSeconds);
-  while (!IsNamed()) {
+  while (!is_named_) {
     if (Clock::now() >= until) {
       return Status(Code::kDeadlineExceeded,
                     "the end of its log did not arrive");
@@ -287,17 +338,17 @@ Status StandbyService::Retire() {
   return Status();
 }
 
+// After a crash meanwhile, the next start takes the place.
 Status StandbyService::TakePlace() {
-  const Status taken = shard_->TakePlace(address_);
+  const JournalOptions& journal = options_.local.recovery.journal;
+  Status taken = SetStateOfFolder(journal, FolderState::kTaking);
+  if (taken.ok()) taken = shard_->TakePlace(address_);
   if (!taken.ok()) {
     Close();
     EndPromotions(taken);
     return taken;
   }
-  // Without this, the log says so too, and the next start takes the place once
-  // more.
-  (void)SetStateOfFolder(options_.local.recovery.journal,
-                         FolderState::kPromoted);
+  (void)SetStateOfFolder(journal, FolderState::kPromoted);
   serving_ = shard_.get();
   TellEvent(options_.local.events, kPromotions,
             "this standby has taken the place of ", options_.primary);
@@ -308,36 +359,47 @@ Status StandbyService::TakePlace() {
 // Tells the other shards, and the former primary. Clients that reach none of
 // them learn of it from this process.
 void StandbyService::Spread() {
-  const SharedTopology topology = shard_->CurrentTopology();
   std::vector<std::string> addresses;
-  for (const Member& member : topology->members()) {
+  for (const Member& member : shard_->CurrentTopology()->members()) {
     if (!member.has_left) addresses.push_back(member.address);
   }
   addresses.push_back(options_.primary);
   for (const std::string& address : addresses) {
-    if (address == address_) continue;
-    auto service = options_.local.connect(address);
-    if (!service.ok()) continue;
-    TopologyRequest request;
-    request.deadline = DeadlineAfter(kTellSeconds);
-    request.told = topology->Encode();
-    (void)Await([&](DoneCallback done) {
-      (*service)->ExchangeTopology(&request, std::move(done));
-    });
+    if (address != address_) ExchangeWith(address);
     if (!Pause(0)) return;
   }
 }
 
-// Whether the log says that this process is the shard now.
-bool StandbyService::IsNamed() const {
+void StandbyService::ExchangeWith(const std::string& address) {
+  auto service = options_.local.connect(address);
+  if (!service.ok()) return;
+  TopologyRequest request;
+  request.deadline = DeadlineAfter(kTellSeconds);
+  request.told = shard_->CurrentTopology()->Encode();
+  const Status told = Await([&](DoneCallback done) {
+    (*service)->ExchangeTopology(&request, std::move(done));
+  });
+  if (!told.ok() || request.topology.empty()) return;
+  TopologyRequest own;
+  own.told = request.topology;
+  (void)Await([&](DoneCallback done) {
+    shard_->ExchangeTopology(&own, std::move(done));
+  });
+}
+
+bool StandbyService::IsReplaced() const {
   const auto described = shard_->Described();
-  return described && (described->incarnation > shard_->incarnation() ||
-                       described->address == address_);
+  return described && described->incarnation > shard_->incarnation();
+}
+
+bool StandbyService::NamesThis() const {
+  return IsReplaced() && shard_->Described()->address == address_;
 }
 
 bool StandbyService::HasAllRows() const {
   const auto described = shard_->Described();
-  return was_complete_ || (described && described->standby == address_);
+  return state_ == FolderState::kWhole && described &&
+         described->standby == address_;
 }
 
 Status StandbyService::CallPrimary(StandbyRequest* request, double seconds) {
@@ -389,7 +451,8 @@ void StandbyService::EndPromotions(const Status& outcome) {
 
 void StandbyService::Close() {
   shard_ = nullptr;
-  was_complete_ = false;
+  state_ = FolderState::kNone;
+  is_named_ = false;
   end_ = kNoEnd;
 }
 

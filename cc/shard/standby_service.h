@@ -22,6 +22,7 @@
 #include "cc/service/embedding_service.h"
 #include "cc/shard/local_service.h"
 #include "cc/shard/replayed_shard.h"
+#include "cc/shard/standby_folder.h"
 
 namespace persia {
 
@@ -68,8 +69,10 @@ class StandbyService : public EmbeddingService {
   void Run();
   // Copies the primary until this process is a shard, or an error ends it.
   Status Follow();
-  Status Open();
+  Status OpenCopy();
   Status Copy();
+  // Refuses to replace a copy by that of a primary that has less.
+  Status CheckPrimary(const StandbyRequest& begun) const;
   Status CopyBase(const StandbyRequest& begun);
   // Receives records once, and replays them.
   Status FollowOnce();
@@ -78,7 +81,12 @@ class StandbyService : public EmbeddingService {
   Status Retire();
   Status TakePlace();
   void Spread();
-  bool IsNamed() const;
+  // Tells another shard what this one knows, and learns what that knows.
+  void ExchangeWith(const std::string& address);
+  // Whether the log's last topology says that a standby has taken the primary's
+  // place, and whether it is one at this address.
+  bool IsReplaced() const;
+  bool NamesThis() const;
   bool HasAllRows() const;
 
   // Calls the primary. Ends with kCancelled if the service ends, or as soon as
@@ -101,8 +109,9 @@ class StandbyService : public EmbeddingService {
   std::unique_ptr<ReplayedShard> shard_;
   std::unique_ptr<EmbeddingService> promoted_before_;
   uint64_t standby_ = 0;
-  bool was_complete_ = false;  // Whether it has had all rows once.
-  uint64_t end_ = kNoEnd;      // Of the primary's log, when it last answered.
+  FolderState state_ = FolderState::kNone;  // Of the copy.
+  bool is_named_ = false;  // Whether the primary has made this one the shard.
+  uint64_t end_ = kNoEnd;  // Of the primary's log, when it last answered.
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -118,7 +118,7 @@ struct Message<StandbyRequest> : PlainMessage {
 
   template <typename Visit, typename Request>
   static void ReplyFields(Visit& visit, Request& request) {
-    visit(request.position, request.base_bytes, request.end);
+    visit(request.position, request.member, request.base_bytes, request.end);
     visit.Count(request.bytes);
     visit.Array(request.bytes);
   }

@@ -32,8 +32,8 @@ class Process {
   // `primary` is "" for a shard.
   Process(const std::string& folder, const std::string& primary,
           Acknowledge acknowledge = Acknowledge::kStandby,
-          uint64_t least_base_bytes = uint64_t{1} << 30)
-      : folder_(folder), primary_(primary) {
+          uint64_t least_base_bytes = uint64_t{1} << 30, uint16_t port = 0)
+      : folder_(folder), primary_(primary), port_(port) {
     options_.recovery.journal.folder = folder;
     options_.recovery.journal.sync = SyncMode::kSystem;
     options_.recovery.journal.least_base_bytes = least_base_bytes;
@@ -84,7 +84,10 @@ class Process {
   std::optional<Member> Described() {
     const SharedTopology topology = service_->CurrentTopology();
     if (topology == nullptr) return std::nullopt;
-    return *topology->Find(ExchangeWith(service(), nullptr).member);
+    // A shard that was replaced no longer tells its id.
+    const uint64_t id = ExchangeWith(service(), nullptr).member;
+    if (id != 0) id_ = id;
+    return *topology->Find(id_);
   }
 
   // Waits until the shard has the process at `address` as its standby.
@@ -98,6 +101,7 @@ class Process {
 
   EmbeddingService* service() { return service_.get(); }
   std::string address() const { return LocalHost(port_); }
+  uint16_t port() const { return port_; }
   const std::string& folder() const { return folder_; }
 
  private:
@@ -113,7 +117,8 @@ class Process {
   const std::string folder_;
   const std::string primary_;
   LocalServiceOptions options_;
-  uint16_t port_ = 0;
+  uint16_t port_;
+  uint64_t id_ = 0;  // Of the shard.
   std::unique_ptr<EmbeddingService> service_;
   std::unique_ptr<Server> server_;
 };
@@ -195,7 +200,6 @@ TEST_F(StandbyTest, APrimaryThatIsAliveGivesItsPlaceUp) {
     const Status promoted = standby_->Promote(/*primary_is_gone=*/false);
     ASSERT_TRUE(promoted.ok()) << promoted.message();
     Train(&trainer, 20);
-    LookupRequest lookup;
     const SharedTopology topology = primary_->service()->CurrentTopology();
     EXPECT_EQ(topology->Find(primary_->Described()->id)->address,
               standby_->address());
@@ -267,6 +271,69 @@ TEST_F(StandbyTest, APrimaryThatComesBackOwnsNothing) {
   ExpectAll(&trainer);
 }
 
+// The process that was replaced becomes the standby, at its former address.
+TEST_F(StandbyTest, AFormerPrimaryTakesItsPlaceBackOnlyIfAsked) {
+  Begin(Acknowledge::kStandby);
+  Trainer trainer({other_->address()}, ids_, 1);
+  BeginStandby();
+  Train(&trainer, 20);
+  const std::string former = primary_->address();
+  const uint16_t port = primary_->port();
+  primary_->Kill();
+  ASSERT_TRUE(standby_->Promote(/*primary_is_gone=*/true).ok());
+  UseStandby();
+  standby_ = std::make_unique<Process>(NextFolder(), primary_->address(),
+                                       acknowledge_, least_base_bytes_, port);
+  ASSERT_EQ(standby_->address(), former);
+  primary_->AwaitStandby(former);
+  Train(&trainer, 20);
+  EXPECT_EQ(primary_->Described()->incarnation, 1u);
+  EXPECT_EQ(standby_->service()->CurrentTopology(), nullptr);
+  primary_->Kill();
+  ASSERT_TRUE(standby_->Promote(/*primary_is_gone=*/true).ok());
+  UseStandby();
+  Train(&trainer, 20);
+  EXPECT_EQ(primary_->Described()->incarnation, 2u);
+  ExpectAll(&trainer);
+}
+
+// A new program that lists the address of a process that was replaced must not
+// train there.
+TEST_F(StandbyTest, NewClientsOfAReplacedShardReachTheOneThatTookItsPlace) {
+  Begin(Acknowledge::kStandby);
+  BeginStandby();
+  uint64_t updates = 0;
+  for (uint64_t number : {1, 2}) {
+    Trainer trainer({primary_->address()}, ids_, number);
+    Train(&trainer, 20);
+    trainer.Stop();
+    updates += trainer.updates();
+    if (number == 1) {
+      ASSERT_TRUE(standby_->Promote(/*primary_is_gone=*/false).ok());
+    }
+  }
+  EXPECT_TRUE(RowsOn(primary_->service()).empty());
+  ExpectValues(client_.get(), ids_, before_, updates);
+}
+
+// Its machine was lost, and it begins with nothing.
+TEST_F(StandbyTest, KeepsItsCopyBesideAPrimaryThatHasLostItsRows) {
+  Begin(Acknowledge::kStandby);
+  Trainer trainer({other_->address()}, ids_, 1);
+  BeginStandby();
+  Train(&trainer, 20);
+  trainer.Stop();
+  primary_->Kill();
+  primary_->RemoveFolder();
+  primary_->Start();
+  // Long enough for the standby to ask it.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const Status promoted = standby_->Promote(/*primary_is_gone=*/true);
+  ASSERT_TRUE(promoted.ok()) << promoted.message();
+  UseStandby();
+  ExpectAll(&trainer);
+}
+
 TEST_F(StandbyTest, UpdatesWaitForAStandbyThatIsAway) {
   Begin(Acknowledge::kStandby);
   BeginStandby();
@@ -290,13 +357,14 @@ TEST_F(StandbyTest, IsNotPromotedBeforeItHasAllRows) {
 TEST_F(StandbyTest, IsNotPromotedBesideAPrimaryThatDoesNotAnswer) {
   Begin(Acknowledge::kStandby);
   BeginStandby();
+  Trainer trainer({other_->address()}, ids_, 1);
+  Train(&trainer, 1);
   primary_->Kill();
   const Status promoted = standby_->Promote(/*primary_is_gone=*/false);
   EXPECT_FALSE(promoted.ok());
   EXPECT_NE(promoted.message().find("--primary-is-gone"), std::string::npos)
       << promoted.message();
   primary_->Start();
-  Trainer trainer({other_->address()}, ids_, 1);
   Train(&trainer, 20);
   ExpectAll(&trainer);
 }

@@ -109,6 +109,7 @@ void AddMovingReplies(std::vector<SampleMessage>* samples) {
   StandbyRequest standby;
   AddReply(standby, samples);
   standby.position = 3;
+  standby.member = 6;
   standby.base_bytes = 4;
   standby.bytes = {1, 2, 3};
   standby.end = 5;
