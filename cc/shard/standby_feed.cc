@@ -89,6 +89,10 @@ void StandbyFeed::Forget() {
 }
 
 Status StandbyFeed::Serve(StandbyRequest* request) {
+  if (request->action == StandbyAction::kPromote) {
+    return Status(Code::kFailedPrecondition,
+                  "this process is a shard, and no standby");
+  }
   if (request->standby == 0) {
     return InvalidArgument("standby must not be 0");
   }
@@ -105,8 +109,7 @@ Status StandbyFeed::Serve(StandbyRequest* request) {
     case StandbyAction::kPromote:
       break;
   }
-  return Status(Code::kFailedPrecondition,
-                "this process is a shard, and no standby");
+  return InvalidArgument("unknown action of a standby");
 }
 
 Status StandbyFeed::CheckSession(const StandbyRequest& request) {
