@@ -14,10 +14,11 @@ time. Three rates of each pair are measured, in turn:
     updates   rows per second of updates of as many ids, 4 requests in flight
 
 The processor time that the program, the shards and their standbys take per training
-step is measured too; other work on the machine affects it least. Each window is compared
-with the window without recovery in the same turn. After a window, the remaining data is synced to the
-device and the shards finish their background work, so that no window pays for another.
-In each turn, dd writes to the same folder. The last line is one JSON object.
+step is measured too; other work on the machine affects it least. Each window is
+compared with the window without recovery in the same turn. After a window, the
+remaining data is synced to the device and the shards finish their background work, so
+that no window pays for another. In each turn, dd writes to the same folder. The last
+line is one JSON object.
 """
 
 from __future__ import annotations

@@ -87,7 +87,11 @@ void StandbyFeed::Forget() {
 }
 
 Status StandbyFeed::Serve(StandbyRequest* request) {
-  if (request->standby == 0 && request->action != StandbyAction::kPromote) {
+  if (request->action == StandbyAction::kPromote) {
+    return Status(Code::kFailedPrecondition,
+                  "this process is a shard, and no standby");
+  }
+  if (request->standby == 0) {
     return InvalidArgument("standby must not be 0");
   }
   switch (request->action) {
@@ -103,8 +107,7 @@ Status StandbyFeed::Serve(StandbyRequest* request) {
     case StandbyAction::kPromote:
       break;
   }
-  return Status(Code::kFailedPrecondition,
-                "this process is a shard, and no standby");
+  return InvalidArgument("unknown action of a standby");
 }
 
 Status StandbyFeed::CheckSession(const StandbyRequest& request) {

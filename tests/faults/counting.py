@@ -7,6 +7,7 @@ import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf._keras import keras
+from persia_tf.table import uninterrupted
 
 IDS = 500
 BATCH = 32
@@ -50,6 +51,10 @@ class Counting:
 
     def counts(self) -> np.ndarray:
         """Returns what each id's row has; 0 for ids without a row."""
+        # A promotion interrupts an export, as a move of slots does.
+        return uninterrupted(self._read)
+
+    def _read(self) -> np.ndarray:
         counts = np.zeros(IDS)
         for page in self._rows.export():
             counts[page.ids] = page.rows[:, 0]
