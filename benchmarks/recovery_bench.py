@@ -1,22 +1,24 @@
-"""What the recovery of shards costs: rates with `--recovery` over those without.
+"""What the recovery of shards, and their standbys, cost: rates with over those without.
 
     python benchmarks/recovery_bench.py --write
     python benchmarks/recovery_bench.py --folder /mnt/disk
 
-There are four pairs of shards: without recovery, with `--recovery checkpoint`, and with
-`--recovery log` and either `--log-sync system` or `--log-sync device`. All shards run
-the whole time, but only one pair works at a time. Three rates of each pair are
-measured, in turn:
+There are six pairs of shards: without recovery, with `--recovery checkpoint`, with
+`--recovery log` and either `--log-sync system` or `--log-sync device`, and two like the
+former whose shards have a standby each, on the same machine, with `--acknowledge self`
+and `--acknowledge standby`. All shards run the whole time, but only one pair works at a
+time. Three rates of each pair are measured, in turn:
 
     training  steps per second of the click model, all of whose rows exist
     lookups   rows per second of training lookups of 26 x 4096 ids, 4 requests in flight
     updates   rows per second of updates of as many ids, 4 requests in flight
 
-The processor time that the program and the shards take per training step is measured
-too; other work on the machine affects it least. Each window is compared with the window
-without recovery in the same turn. After a window, the remaining data is synced to the
-device and the shards finish their background work, so that no window pays for another.
-In each turn, dd writes to the same folder. The last line is one JSON object.
+The processor time that the program, the shards and their standbys take per training
+step is measured too; other work on the machine affects it least. Each window is
+compared with the window without recovery in the same turn. After a window, the
+remaining data is synced to the device and the shards finish their background work, so
+that no window pays for another. In each turn, dd writes to the same folder. The last
+line is one JSON object.
 """
 
 from __future__ import annotations
@@ -46,7 +48,10 @@ SIDES = {
     "checkpoint": ("--recovery", "checkpoint"),
     "log_system": ("--recovery", "log", "--log-sync", "system"),
     "log_device": ("--recovery", "log", "--log-sync", "device"),
+    "standby_self": ("--log-sync", "system", "--acknowledge", "self"),
+    "standby_both": ("--log-sync", "system", "--acknowledge", "standby"),
 }
+WITH_STANDBYS = ("standby_self", "standby_both")
 REQUESTS = {"lookups": "remote", "updates": "remote_update"}
 MEASURES = ("training", *REQUESTS)
 IN_FLIGHT = 4
@@ -136,6 +141,13 @@ class Bench:
             own = [f"--recovery-folder={folder / str(index)}"] if options else []
             shards += stack.enter_context(running_shards(1, [*common, *options, *own]))
         addresses = [shard.address for shard in shards]
+        if name in WITH_STANDBYS:
+            for index, address in enumerate(addresses):
+                own = [f"--recovery-folder={folder / f'standby-{index}'}"]
+                own.append(f"--standby-of={address}")
+                shards += stack.enter_context(
+                    running_shards(1, [*common, *options, *own])
+                )
         # Started before other rows are created: the program checks the number of rows.
         rounds = stack.enter_context(
             running_program(
@@ -257,7 +269,8 @@ def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
         "## Cost of recovery",
         "",
         "`benchmarks/recovery_bench.py --write`: rates of two shards with `--recovery`",
-        "over those of two without, in windows of the same turn: the median of "
+        "or standbys over those of two without, in windows of the same turn: the "
+        "median of "
         f"{setup['turns']} turns",
         "(least to greatest). Updates alone, as fast as they go, cost most: each row",
         "adds 72 bytes to the log, and at 1 GiB a snapshot of all rows replaces it.",
@@ -282,7 +295,8 @@ def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
 
 
 def _row(figures: Mapping[str, Any], side: str) -> str:
-    cells = [f"`{' '.join(SIDES[side])}`"]
+    standbys = ", with standbys" if side in WITH_STANDBYS else ""
+    cells = [f"`{' '.join(SIDES[side])}`{standbys}"]
     for what in ("training", "step_cpu_seconds", *REQUESTS):
         spread = figures[what][side]
         least_to_most = f"{spread['least']:.2f} to {spread['most']:.2f}"

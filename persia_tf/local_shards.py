@@ -23,7 +23,7 @@ from persia_tf.cluster import Cluster
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.current_cluster import use_cluster
-from persia_tf.processes import local_servers, log, memory
+from persia_tf.processes import local_servers, log, memory, shard_folders
 from persia_tf.processes.local_servers import LocalServers, StartError
 
 _LOGGER = logging.getLogger("persia.local_cluster")
@@ -133,12 +133,13 @@ class LocalCluster:
         self._recovers = folder is not None
         self._start_timeout = start_timeout
         values = {
-            "recovery_folder": folder,
             "checkpoint_root": root,
             "memory_limit": memory_limit,
         }
         self._shard_options = [
-            local_servers.shard_command_line(index, shards, values, log_level)
+            local_servers.shard_command_line(
+                shard_folders.serving(folder, index), shards, values, log_level
+            )
             for index in range(shards)
         ]
         self._lock = threading.RLock()
@@ -293,14 +294,14 @@ class _Running:
 
     def _start(self, servers: LocalServers) -> None:
         try:
-            addresses = servers.start(
+            started = servers.start(
                 *("ps", self._options, self._start_timeout), self._rest_unless_stopped
             )
         except Exception as error:
             self._stopping.set()
             self._started.set_exception(error)
         else:
-            self._started.set_result(addresses)
+            self._started.set_result([server.address for server in started])
 
     def _rest_unless_stopped(self, seconds: float) -> None:
         if self._stopping.wait(seconds):

@@ -148,8 +148,9 @@ class ProcessStats:
         requests: The requests that the process answered, by type. Types that nobody
             requested are absent.
         trainers: The programs that train on the process's rows.
-        role: "shard", "replica" or "worker" (an embedding worker).
-        source: For a replica, "host:port" of the shard that it follows; else "".
+        role: "shard", "standby", "replica" or "worker" (an embedding worker).
+        source: For a replica, "host:port" of the shard that it follows, and for a
+            standby, of its primary; else "".
         behind_seconds: For a replica, how many seconds ago it last had every change of
             its shard. None if it never had every change, and for processes that are not
             replicas.

@@ -30,6 +30,9 @@ enum class Code : uint32_t {
   // Another shard owns the slots of a request: the sender must route it anew.
   // (gRPC's ABORTED.)
   kMoved = 10,
+  // The process is a standby, which serves nothing yet: a client never shows
+  // this code, but looks for the shard elsewhere. (gRPC's OUT_OF_RANGE.)
+  kStandby = 11,
   kUnimplemented = 12,
   kInternal = 13,
   kUnavailable = 14,

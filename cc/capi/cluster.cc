@@ -84,6 +84,11 @@ int persia_cluster_move(persia_cluster* cluster, persia_move* move) {
   return 0;
 }
 
+int persia_cluster_promote(persia_cluster* cluster, const char* address,
+                           int primary_is_gone) {
+  return ReportStatus(cluster->admin->Promote(address, primary_is_gone != 0));
+}
+
 void persia_topology_free(persia_topology* topology) { delete topology; }
 
 void persia_topology_get(const persia_topology* topology,

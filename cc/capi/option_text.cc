@@ -59,4 +59,10 @@ Status ReadOption(const std::string& name, const std::string& text,
                               {"system", SyncMode::kSystem}, value);
 }
 
+Status ReadOption(const std::string& name, const std::string& text,
+                  Acknowledge* value) {
+  return ReadChoice<Acknowledge>(name, text, {"self", Acknowledge::kSelf},
+                                 {"standby", Acknowledge::kStandby}, value);
+}
+
 }  // namespace persia

@@ -10,6 +10,7 @@
 
 #include "cc/base/status.h"
 #include "cc/log/log_format.h"
+#include "cc/shard/local_service.h"
 #include "cc/writing/journal_records.h"
 
 namespace persia {
@@ -26,6 +27,8 @@ Status ReadOption(const std::string& name, const std::string& text,
                   RecoveryLevel* value);
 Status ReadOption(const std::string& name, const std::string& text,
                   SyncMode* value);
+Status ReadOption(const std::string& name, const std::string& text,
+                  Acknowledge* value);
 
 template <typename Integer,
           typename = std::enable_if_t<std::is_integral_v<Integer>>>

@@ -66,6 +66,13 @@ PERSIA_EXPORT int persia_cluster_leave(persia_cluster* cluster,
                                        uint64_t member);
 PERSIA_EXPORT int persia_cluster_move(persia_cluster* cluster,
                                       persia_move* move);
+/* The standby at `address` takes its primary's place. If primary_is_gone is 0,
+ * the primary gives its place up, and the call fails if it does not answer.
+ * Otherwise the caller vouches that no program can ever reach the primary's
+ * process again. Returns once the standby serves. */
+PERSIA_EXPORT int persia_cluster_promote(persia_cluster* cluster,
+                                         const char* address,
+                                         int primary_is_gone);
 
 PERSIA_EXPORT void persia_topology_free(persia_topology* topology);
 PERSIA_EXPORT void persia_topology_get(const persia_topology* topology,

@@ -15,8 +15,12 @@
 #include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
 #include "cc/service/worker_service.h"
+#include "cc/shard/ask_standby.h"
 #include "cc/shard/local_service.h"
 #include "cc/shard/replica_service.h"
+#include "cc/shard/standby_folder.h"
+#include "cc/shard/standby_service.h"
+#include "cc/wire/address.h"
 
 using persia::ReportStatus;
 
@@ -101,6 +105,40 @@ Status StartReplica(const ShardOptions& options, persia_server** server) {
   return Status();
 }
 
+// Returns where clients reach a standby that listens at this port.
+Result<std::string> AddressOf(const ShardOptions& options, uint16_t port) {
+  if (!options.standby_address.empty()) {
+    const auto address = Address::Parse(options.standby_address);
+    if (!address.ok()) return address.status();
+    return options.standby_address;
+  }
+  const std::string& host = options.server.host;
+  if (host == "0.0.0.0" || host == "::" || host.empty()) {
+    return InvalidArgument(
+        "standby_address must be \"host:port\", where clients reach this "
+        "standby, if it listens at all addresses, received \"\"");
+  }
+  return Address{host, port}.ToString();
+}
+
+Status StartStandby(const ShardOptions& options, persia_server** server) {
+  const RecoveryOptions& recovery = options.local.recovery;
+  if (recovery.journal.folder.empty() ||
+      recovery.level != RecoveryLevel::kLog) {
+    return InvalidArgument(
+        "a standby must have a recovery folder, and recovery log, since it "
+        "copies the log of its primary, received none: give "
+        "--recovery-folder FOLDER");
+  }
+  PERSIA_RETURN_IF_ERROR(AddressOf(options, 1).status());
+  auto service = StandbyService::Open({options.local, options.standby_of});
+  if (!service.ok()) return service.status();
+  StandbyService* const standby = service->get();
+  PERSIA_RETURN_IF_ERROR(Start(std::move(*service), options.server, server));
+  standby->Begin(*AddressOf(options, (*server)->server->port()));
+  return Status();
+}
+
 Status StartShard(Span<const persia_option> given, persia_events* events,
                   persia_server** server) {
   ShardOptions options;
@@ -117,8 +155,11 @@ Status StartShard(Span<const persia_option> given, persia_events* events,
   options.local.connect = [of_one](const std::string& address) {
     return MakeRemoteService({address}, of_one);
   };
+  if (!options.standby_of.empty()) return StartStandby(options, server);
+  PERSIA_RETURN_IF_ERROR(CheckFolderOfShard(options.local.recovery.journal));
   auto service = OpenLocalService(options.local);
   if (!service.ok()) return service.status();
+  AskStandby(service->get(), options.local.connect, options.local.events);
   return Start(std::move(*service), options.server, server);
 }
 

@@ -51,6 +51,12 @@ struct ShardOptions : HostingOptions {
   // which must have the same token and TLS settings; otherwise empty. See
   // replica_service.h.
   std::string replica_of;
+  // If this server is a standby, "host:port" of the shard whose place it may
+  // take, which must have the same token and TLS settings; otherwise empty. See
+  // standby_service.h.
+  std::string standby_of;
+  // Where clients reach a standby; empty: at the host and port it listens on.
+  std::string standby_address;
 
   template <typename Visit>
   void VisitOptions(Visit&& visit) {
@@ -64,6 +70,9 @@ struct ShardOptions : HostingOptions {
     visit("memory_limit", local.limits.memory_bytes);
     visit("max_tables", local.limits.tables);
     visit("replica_of", replica_of);
+    visit("standby_of", standby_of);
+    visit("standby_address", standby_address);
+    visit("acknowledge", local.acknowledge);
   }
 };
 

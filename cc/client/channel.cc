@@ -1,22 +1,12 @@
 #include "cc/client/channel.h"
 
 #include <algorithm>
-#include <atomic>
-#include <deque>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "cc/base/byte_buffer.h"
-#include "cc/client/link.h"
-#include "cc/client/pending_request.h"
+#include "cc/client/channel_impl.h"
 #include "cc/client/refusal.h"
-#include "cc/client/rounded.h"
-#include "cc/client/shard_name.h"
-#include "cc/client/silence.h"
-#include "cc/client/stall.h"
-#include "cc/wire/frame_stream.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
@@ -24,99 +14,21 @@ namespace {
 
 Status Cancelled() { return Status(Code::kCancelled, "the client was closed"); }
 
-// The constructor and the public methods may run on any thread; all other
-// methods run on the event loop.
-class ChannelImpl : public Channel {
- public:
-  ChannelImpl(EventLoop* loop, const Address& address, std::string title,
-              const RemoteServiceOptions& options, OnTopology on_topology);
-
-  std::string name() const override { return name_.text(); }
-  std::string address() const override { return name_.address(); }
-  uint64_t NextRequestId() override { return ++last_request_id_; }
-  void Send(ShardRequest request) override;
-  void Move(const Address& address) override;
-  void Rename(const std::string& title) override;
-  void ShutDown() override;
-
- private:
-  using Pending = PendingRequest;
-  // Sorted by request id, which is the order of sending.
-  using PendingById = std::map<uint64_t, Pending>;
-
-  void Add(ShardRequest request);
-  void OnConnected();
-  void Drop(const Status& why);
-  void ForgetFrames();
-  void OnMoved(const Address& address);
-  void OnRefused(const Status& why);
-
-  void WriteNext();
-  void OnWritten(const ErrorCode& error);
-  void ReadNext();
-  std::vector<MutableBytes> PlacesFor(const FrameHeader& header);
-  void OnRead(ReadEnd end, const Status& status);
-  Status TakeGoodbye();
-  void OnReply();
-  Status TakeReply(MessageType type, const ShardRequest& request);
-  void SendAgainLater(const Status& refusal, Pending* pending);
-
-  void WakeAt(Clock::time_point time);
-  void OnWake();
-  Clock::time_point StallsAt(const Pending& pending) const;
-  void DropIfStalled(Clock::time_point now);
-  Clock::time_point TellsOfSilenceAt(const Pending& pending) const;
-  void TellIfSilent(Clock::time_point now);
-  void EndSilence();
-  void FailExpired(Clock::time_point now);
-  void QueueDue(Clock::time_point now);
-  Status DeadlineError(const Pending& pending, bool connected) const;
-  void FailAll(const Status& status);
-
-  const std::shared_ptr<Mailbox> mailbox_;
-  ShardName name_;
-  const RemoteServiceOptions options_;
-  const std::shared_ptr<WireCounters> counters_;
-  const OnTopology on_topology_;
-  std::atomic<uint64_t> last_request_id_{0};
-  bool shut_down_ = false;
-
-  Link link_;
-  Silence silence_;
-  // When the shard's last answer arrived, on this connection or an earlier one.
-  std::optional<Clock::time_point> answered_at_;
-  PendingById pending_;
-  // Ids of requests to write. Some of these requests may have ended already and
-  // are no longer in pending_.
-  std::deque<uint64_t> to_write_;
-  std::optional<uint64_t> writing_;
-  bool was_connected_ = false;
-  // Holds the body of the frame that is being read, except for vectors that are
-  // read directly into a request's `places`.
-  ByteBuffer body_;
-  // The id of the request whose `places` receive the vectors of the frame that
-  // is being read.
-  std::optional<uint64_t> placing_;
-  // True if the reply in body_ answers the request that is still being written.
-  // The reply is handled after the write, which still uses the request's
-  // memory.
-  bool reply_waits_ = false;
-
-  Timer wake_timer_;
-  Clock::time_point wake_at_ = Clock::time_point::max();
-};
+}  // namespace
 
 ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
                          std::string title, const RemoteServiceOptions& options,
-                         OnTopology on_topology)
+                         OnTopology on_topology, OnOutage on_outage)
     : mailbox_(loop->mailbox()),
       name_(std::move(title), address),
       options_(options),
       counters_(options.counters ? options.counters
                                  : std::make_shared<WireCounters>()),
       on_topology_(std::move(on_topology)),
+      on_outage_(std::move(on_outage)),
       link_(&loop->context(), address, options,
             {[this] { return !pending_.empty(); }, [this] { OnConnected(); },
+             [this] { OnFailed(); },
              [this](const Status& why) { OnRefused(why); }}),
       silence_(options.events, name(), options.silence_seconds),
       wake_timer_(loop->context()) {}
@@ -187,9 +99,25 @@ void ChannelImpl::OnMoved(const Address& address) {
   link_.Move(address);
 }
 
+void ChannelImpl::SetStandby(const std::string& address) {
+  const Result<Address> parsed = Address::Parse(address);
+  std::optional<Address> standby;
+  if (parsed.ok()) standby = *parsed;
+  mailbox_->Post([this, standby] { link_.SetAlternate(standby); });
+}
+
 void ChannelImpl::Rename(const std::string& title) {
   if (!name_.SetTitle(title)) return;
   mailbox_->Post([this] { silence_.set_name(name()); });
+}
+
+// Questions for the topology do not count: they would ask each other for ever.
+void ChannelImpl::OnFailed() {
+  const bool is_waited_for =
+      std::any_of(pending_.begin(), pending_.end(), [](const auto& entry) {
+        return entry.second.request.reply_type != kReplyType<TopologyRequest>;
+      });
+  if (is_waited_for && on_outage_ != nullptr) on_outage_();
 }
 
 // Fails all requests, because their retries would be refused as well. The link
@@ -228,6 +156,7 @@ void ChannelImpl::OnWritten(const ErrorCode& error) {
   }
   if (std::exchange(reply_waits_, false)) {
     OnReply();
+    if (link_.stream() == nullptr) return;
     ReadNext();
   }
   if (error) return Drop(Status(Code::kUnavailable, Reason(error)));
@@ -271,7 +200,7 @@ void ChannelImpl::OnRead(ReadEnd end, const Status& status) {
   reply_waits_ = writing_ == link_.stream()->header().request_id;
   if (reply_waits_) return;
   OnReply();
-  ReadNext();
+  if (link_.stream() != nullptr) ReadNext();
 }
 
 // Handles the server's last message on a connection. Returns the server's
@@ -289,12 +218,15 @@ Status ChannelImpl::TakeGoodbye() {
 }
 
 void ChannelImpl::OnReply() {
-  link_.ResetBackoff();
   const FrameHeader& header = link_.stream()->header();
   const auto found = pending_.find(header.request_id);
   // The reply is late if the request has already ended at its deadline.
   if (found == pending_.end()) return;
   const Status status = TakeReply(header.type, found->second.request);
+  if (status.code() == Code::kStandby) {
+    return Drop(Status(Code::kUnavailable, status.message()));
+  }
+  link_.ResetBackoff();
   if (status.code() == Code::kUnavailable &&
       found->second.request.retry_unavailable) {
     return SendAgainLater(status, &found->second);
@@ -451,24 +383,11 @@ void ChannelImpl::FailExpired(Clock::time_point now) {
       ++it;
       continue;
     }
-    const Status error = DeadlineError(it->second, connected);
+    const Status error = DeadlineError(
+        it->second, name(), connected ? Status() : link_.last_error());
     const auto ended = pending_.extract(it++);
     ended.mapped().request.done(error);
   }
-}
-
-Status ChannelImpl::DeadlineError(const Pending& pending,
-                                  bool connected) const {
-  const ShardRequest& request = pending.request;
-  const std::string what =
-      Concat(name(), " did not answer within ",
-             RoundedSeconds(request.deadline - request.asked_at), " s");
-  if (!connected) {
-    return Status(Code::kUnavailable,
-                  Concat(what, ": ", link_.last_error().message()));
-  }
-  if (pending.refusal.empty()) return Status(Code::kDeadlineExceeded, what);
-  return Status(Code::kDeadlineExceeded, Concat(what, ": ", pending.refusal));
 }
 
 // ---- Shutdown.
@@ -487,14 +406,14 @@ void ChannelImpl::ShutDown() {
   });
 }
 
-}  // namespace
-
 std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
                                      const std::string& title,
                                      const RemoteServiceOptions& options,
-                                     OnTopology on_topology) {
+                                     OnTopology on_topology,
+                                     OnOutage on_outage) {
   return std::make_unique<ChannelImpl>(loop, address, title, options,
-                                       std::move(on_topology));
+                                       std::move(on_topology),
+                                       std::move(on_outage));
 }
 
 }  // namespace persia

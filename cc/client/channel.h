@@ -42,6 +42,10 @@ class Channel {
   // sends every unanswered request again.
   virtual void Move(const Address& address) = 0;
 
+  // Where the shard's standby answers, which may take its place; "" if it has
+  // none. While the shard cannot be reached, the channel tries both.
+  virtual void SetStandby(const std::string& address) = 0;
+
   // Changes the shard's name in errors, as the cluster has grown or shrunk.
   virtual void Rename(const std::string& title) = 0;
 
@@ -55,13 +59,20 @@ class Channel {
 // `done`.
 using OnTopology = std::function<void(ConstBytes topology)>;
 
+// Called on the event loop after each failed attempt to reach a server for
+// which requests wait: other servers may know of the one that has taken its
+// place.
+using OnOutage = std::function<void()>;
+
 // Creates a channel. `title` names the shard in errors, which add the address:
 // "shard 0 of 2". `loop` must be stopped before the channel is destroyed,
-// and must outlive the channel. `on_topology` may be null.
+// and must outlive the channel. `on_topology` and
+// `on_outage` may be null.
 std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
                                      const std::string& title,
                                      const RemoteServiceOptions& options,
-                                     OnTopology on_topology = nullptr);
+                                     OnTopology on_topology = nullptr,
+                                     OnOutage on_outage = nullptr);
 
 }  // namespace persia
 

@@ -73,13 +73,12 @@ Result<uint64_t> ClusterAdmin::Join(const std::string& address) {
   if (reply->member == 0) {
     return InvalidArgument(address, " must be a shard, but it is none");
   }
-  const auto place = topology_->PlaceOf(reply->member);
+  const Member* const former = topology_->Find(reply->member);
   Member member;
-  if (place) member = topology_->members()[*place];
-  if (place && !member.has_left && member.address == address) {
-    return reply->member;
-  }
-  if (!place || member.has_left) member.number = NextNumber(*topology_);
+  if (former != nullptr) member = *former;
+  const bool is_member = former != nullptr && !former->has_left;
+  if (is_member && member.address == address) return reply->member;
+  if (!is_member) member.number = NextNumber(*topology_);
   member.id = reply->member;
   ++member.version;
   member.has_left = false;
@@ -131,10 +130,23 @@ Status ClusterAdmin::Move(uint64_t taker, MoveRequest* request) {
       [&](DoneCallback done) { (*service)->Move(request, std::move(done)); });
 }
 
+Status ClusterAdmin::Promote(const std::string& address, bool primary_is_gone) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto service = ServiceOf(address);
+  if (!service.ok()) return service.status();
+  StandbyRequest request;
+  request.deadline = DeadlineAfter(timeout_seconds_);
+  request.action = StandbyAction::kPromote;
+  request.primary_is_gone = primary_is_gone;
+  return Await([&](DoneCallback done) {
+    (*service)->Standby(&request, std::move(done));
+  });
+}
+
 Result<const Member*> ClusterAdmin::MemberOf(uint64_t id) const {
-  const auto place =
-      topology_ == nullptr ? std::nullopt : topology_->PlaceOf(id);
-  if (place) return &topology_->members()[*place];
+  const Member* const member =
+      topology_ == nullptr ? nullptr : topology_->Find(id);
+  if (member != nullptr) return member;
   return InvalidArgument("the cluster has no shard with the id ", id);
 }
 

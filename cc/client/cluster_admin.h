@@ -39,6 +39,10 @@ class ClusterAdmin {
   // Records that a member, which must own nothing, has left the cluster.
   Status Leave(uint64_t member);
 
+  // Lets the standby at `address` take its primary's place: see
+  // StandbyAction::kPromote. Returns once it serves.
+  Status Promote(const std::string& address, bool primary_is_gone);
+
   // Has the member `taker` start or stop to take slots over from
   // request->source, or asks how far it is.
   Status Move(uint64_t taker, MoveRequest* request);

@@ -233,7 +233,7 @@ class Discovery : public std::enable_shared_from_this<Discovery> {
     };
     const uint64_t id = answers_[server].member;
     const std::string address = view_->channels[server]->address();
-    if (const Member* member = Find(*topology, id)) {
+    if (const Member* member = topology->Find(id)) {
       if (!member->has_left) return Tell(server, *topology, false, then);
     }
     for (const Member& member : topology->members()) {
@@ -253,14 +253,9 @@ class Discovery : public std::enable_shared_from_this<Discovery> {
             AddressesOf(*topology))));
   }
 
-  static const Member* Find(const Topology& topology, uint64_t id) {
-    const auto place = topology.PlaceOf(id);
-    return place ? &topology.members()[*place] : nullptr;
-  }
-
   // Whether a server that answered is a member, and knows it.
   bool IsMember(uint32_t server, const Topology& topology) const {
-    const Member* const member = Find(topology, answers_[server].member);
+    const Member* const member = topology.Find(answers_[server].member);
     return !answers_[server].topology.empty() && member != nullptr &&
            !member->has_left;
   }

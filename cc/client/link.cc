@@ -19,7 +19,7 @@ Status StillConnecting() {
 Link::Link(asio::io_context* context, const Address& address,
            const RemoteServiceOptions& options, Callbacks callbacks)
     : context_(context),
-      host_(address.host),
+      address_(address),
       options_(options),
       callbacks_(std::move(callbacks)),
       connector_(context, address),
@@ -51,7 +51,8 @@ void Link::OnConnect(const Status& status, std::optional<Socket> socket) {
 void Link::StartHandshake(std::shared_ptr<FrameStream> stream) {
   std::unique_ptr<TlsSession> tls;
   if (options_.tls != nullptr) {
-    auto made = options_.tls->NewClientSession(host_);
+    auto made = options_.tls->NewClientSession(
+        uses_alternate_ ? alternate_->host : address_.host);
     if (!made.ok()) return OnFailure(made.status());
     tls = std::move(*made);
   }
@@ -80,8 +81,12 @@ void Link::Drop(const Status& why) {
 }
 
 void Link::OnFailure(const Status& why) {
-  last_error_ = why;
-  if (!IsForGood(why)) return BackOff();
+  if (!uses_alternate_) last_error_ = why;
+  if (!IsForGood(why) || uses_alternate_) {
+    UseAddress(!uses_alternate_ && alternate_.has_value());
+    BackOff();
+    return callbacks_.on_failed();
+  }
   state_ = State::kIdle;
   callbacks_.on_refused(why);
 }
@@ -106,11 +111,23 @@ void Link::Move(const Address& address) {
   if (state_ == State::kShutDown) return;
   Disconnect();
   state_ = State::kIdle;
-  host_ = address.host;
-  connector_.set_address(address);
+  address_ = address;
+  UseAddress(/*alternate=*/false);
   last_error_ = StillConnecting();
   ResetBackoff();
   if (callbacks_.is_needed()) StartConnecting();
+}
+
+void Link::SetAlternate(std::optional<Address> alternate) {
+  alternate_ = std::move(alternate);
+  // A connection to the former one goes on as one to the server, for as long as
+  // it holds.
+  uses_alternate_ = uses_alternate_ && alternate_.has_value();
+}
+
+void Link::UseAddress(bool alternate) {
+  uses_alternate_ = alternate;
+  connector_.set_address(alternate ? *alternate_ : address_);
 }
 
 void Link::ShutDown() {

@@ -11,7 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
+#include <utility>
 
 #include "cc/base/status.h"
 #include "cc/client/connector.h"
@@ -28,6 +28,8 @@ class Link {
   struct Callbacks {
     std::function<bool()> is_needed;
     std::function<void()> on_connected;
+    // Called after a connection, or an attempt, has failed.
+    std::function<void()> on_failed;
     // Called when the client or the server refuses the other permanently (see
     // IsForGood). The link does not retry until Connect is called.
     std::function<void(const Status& why)> on_refused;
@@ -53,6 +55,10 @@ class Link {
   // now on. If is_needed() returns true, connects at once.
   void Move(const Address& address);
 
+  // Where the server's standby answers, which may take its place: after each
+  // failure, the link tries the other one of both.
+  void SetAlternate(std::optional<Address> alternate);
+
   // Closes the connection and stops all retries. The link cannot be used
   // afterwards.
   void ShutDown();
@@ -60,8 +66,8 @@ class Link {
   // The stream of the current connection; null unless the link is connected.
   const std::shared_ptr<FrameStream>& stream() const { return stream_; }
 
-  // The error that ended the last connection or attempt, or "still connecting"
-  // before the first such error.
+  // The error that ended the last connection to the server, or the last
+  // attempt, or "still connecting" before the first such error.
   const Status& last_error() const { return last_error_; }
 
  private:
@@ -74,9 +80,12 @@ class Link {
   void Use(std::shared_ptr<FrameStream> stream);
   void OnFailure(const Status& why);
   void BackOff();
+  void UseAddress(bool alternate);
 
   asio::io_context* const context_;
-  std::string host_;
+  Address address_;
+  std::optional<Address> alternate_;
+  bool uses_alternate_ = false;
   const RemoteServiceOptions options_;
   const Callbacks callbacks_;
   Connector connector_;

@@ -153,11 +153,13 @@ Result<Members::Server*> Members::ServerOf(const Member& member,
     server = servers_.back().get();
     server->channel = make_(*address, title);
     if (is_shut_down_) server->channel->ShutDown();
-  } else if (server->version != 0 && server->version < member.version) {
+  } else if (server->version != 0 && server->member_address != member.address) {
     server->channel->Move(*address);
   }
+  server->channel->SetStandby(member.standby);
   server->member = member.id;
   server->version = member.version;
+  server->member_address = member.address;
   server->channel->Rename(title);
   return server;
 }

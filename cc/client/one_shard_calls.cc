@@ -260,6 +260,13 @@ void StartCall(const CallContext& context, MoveRequest* request,
       ->Start(request->shard);
 }
 
+void StartCall(const CallContext& context, StandbyRequest* request,
+               DoneCallback done) {
+  std::make_shared<CallOfShard<StandbyRequest>>(context, request,
+                                                std::move(done))
+      ->Start(0);
+}
+
 void StartCall(const CallContext& context, ExportRequest* request,
                DoneCallback done) {
   StartRouted(context, request->table, request->deadline, done,

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cc/base/clock.h"
+#include "cc/base/status.h"
 #include "cc/client/shard_request.h"
 
 namespace persia {
@@ -25,6 +26,11 @@ struct PendingRequest {
   double backoff_seconds = 0;
   std::optional<Clock::time_point> send_again_at;
 };
+
+// The error of a request whose deadline has passed. `name` is the server's, and
+// `outage` why there is no connection to it; OK if there is one.
+Status DeadlineError(const PendingRequest& pending, const std::string& name,
+                     const Status& outage);
 
 }  // namespace persia
 

@@ -1,6 +1,7 @@
 #include "cc/client/remote_service.h"
 
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -23,6 +24,9 @@ namespace {
 // The pool retains scratch memory for this many concurrent calls; further calls
 // allocate theirs.
 constexpr size_t kMaxIdleScratch = 8;
+
+// How long servers may take to answer what they know while another is away.
+constexpr double kAskSeconds = 1;
 
 // Whether a request fails or does half its work if it does not reach all
 // shards. Others are routed by ids, and a shard that does not own an id's slot
@@ -167,14 +171,37 @@ class RemoteService : public EmbeddingService {
 
   std::unique_ptr<Channel> MakeServerChannel(const Address& address,
                                              const std::string& title) {
-    return MakeChannel(loops_[next_loop_++ % loops_.size()].get(), address,
-                       title, options_, [this](ConstBytes bytes) {
-                         // Before it is known which shards are listed, see
-                         // Discover. A topology that cannot be used is not
-                         // learned: the request that it belongs to fails at
-                         // its deadline at the latest.
-                         if (members_.is_settled()) (void)members_.Learn(bytes);
-                       });
+    return MakeChannel(
+        loops_[next_loop_++ % loops_.size()].get(), address, title, options_,
+        [this](ConstBytes bytes) {
+          // Before it is known which shards are listed, see
+          // Discover. A topology that cannot be used is not
+          // learned: the request that it belongs to fails at
+          // its deadline at the latest.
+          if (members_.is_settled()) (void)members_.Learn(bytes);
+        },
+        [this] { OnOutage(); });
+  }
+
+  // Whether the servers are known to be no shards.
+  bool is_of_workers() const {
+    return members_.is_settled() && members_.topology() == nullptr;
+  }
+
+  // Asks the other servers whether they know of a standby that has taken the
+  // server's place.
+  void OnOutage() {
+    const bool has_others = members_.view()->size() > 1;
+    if (!options_.finds_cluster || !has_others || is_of_workers() ||
+        asks_others_.exchange(true)) {
+      return;
+    }
+    const Deadline deadline = DeadlineAfter(kAskSeconds);
+    if (members_.topology() != nullptr) {
+      return Refresh(&members_, deadline, [this] { asks_others_ = false; });
+    }
+    Discover(&members_, /*founds=*/false, deadline,
+             [this](const Status&) { asks_others_ = false; });
   }
 
   // Members are destroyed in reverse order: channels with their sockets must be
@@ -184,6 +211,7 @@ class RemoteService : public EmbeddingService {
   TableRoutes routes_;
   RowScratchPool scratch_;
   const std::vector<std::unique_ptr<EventLoop>> loops_;
+  std::atomic<bool> asks_others_{false};
   size_t next_loop_ = 0;  // Only members_ makes channels, under its lock.
   Members members_;
   std::unique_ptr<EmbeddingService> pooling_;  // Pools, in front of this.

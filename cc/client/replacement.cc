@@ -56,14 +56,19 @@ class Replacement : public std::enable_shared_from_this<Replacement> {
 
   void Decide() {
     const SharedTopology topology = members_.topology();
-    const auto place = topology->PlaceOf(lost_);
-    if (!place || topology->members()[*place].has_left) return done_(Status());
-    Member gone = topology->members()[*place];
-    const auto former = topology->PlaceOf(replacement_);
-    const uint32_t version =
-        former ? topology->members()[*former].version + 1 : 1;
-    const Member fresh{replacement_, gone.number, version, false,
-                       channel_->address()};
+    const Member* const lost = topology->Find(lost_);
+    if (lost == nullptr || lost->has_left) return done_(Status());
+    // Its standby has the rows: requests wait until that takes its place.
+    if (!lost->standby.empty()) return done_(Status());
+    Member gone = *lost;
+    const Member* const former = topology->Find(replacement_);
+    Member fresh;
+    if (former != nullptr) fresh = *former;
+    fresh.id = replacement_;
+    fresh.number = gone.number;
+    ++fresh.version;
+    fresh.has_left = false;
+    fresh.address = channel_->address();
     gone.has_left = true;
     ++gone.version;
     const Topology after =

@@ -31,8 +31,8 @@ void After(EventLoop* loop, double seconds, DoneCallback done) {
 // has left the client's.
 bool OwnsNothing(const Topology* topology, uint64_t member) {
   if (topology == nullptr) return true;
-  const auto place = topology->PlaceOf(member);
-  return !place || topology->members()[*place].has_left;
+  const Member* const found = topology->Find(member);
+  return found == nullptr || found->has_left;
 }
 
 // Tells a server what the client knows of the cluster, and learns what the

@@ -1,15 +1,13 @@
 #include "cc/journal/journal.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
-#include <cstdlib>
 #include <future>
 #include <optional>
 #include <utility>
 
 #include "cc/checkpoint/store_loader.h"
 #include "cc/files/url.h"
+#include "cc/journal/base_name.h"
 
 namespace persia {
 namespace {
@@ -17,28 +15,9 @@ namespace {
 constexpr EventKind kLogFailures{"failures of the recovery log",
                                  EventLevel::kError, 1};
 
-constexpr char kBasePrefix[] = "base-";
-constexpr char kUnfinished[] = ".tmp";
-
 void TellFailure(EventLog* events, const Status& why) {
   TellEvent(events, kLogFailures,
             "this shard refuses every change: ", why.message());
-}
-
-std::string BaseName(uint64_t position) {
-  char name[32];
-  std::snprintf(name, sizeof(name), "%s%016" PRIx64, kBasePrefix, position);
-  return name;
-}
-
-// Returns the position of the finished base with this file name, or nullopt if
-// no finished base can have this name.
-std::optional<uint64_t> PositionOf(const std::string& name) {
-  const size_t prefix = sizeof(kBasePrefix) - 1;
-  if (name.compare(0, prefix, kBasePrefix) != 0) return std::nullopt;
-  const uint64_t position = std::strtoull(name.c_str() + prefix, nullptr, 16);
-  if (BaseName(position) != name) return std::nullopt;
-  return position;
 }
 
 // Loads all tables of a base.
@@ -100,12 +79,9 @@ Result<std::unique_ptr<Journal>> Journal::Open(const JournalOptions& options,
 }
 
 Status Journal::Read(JournalVisitor* visitor) {
-  const auto names = options_.files->List(options_.folder);
-  if (!names.ok()) return names.status();
-  std::optional<uint64_t> base;
-  for (const std::string& name : *names) {
-    base = std::max(base, PositionOf(name));
-  }
+  const auto newest = NewestBase(options_.files, options_.folder);
+  if (!newest.ok()) return newest.status();
+  const std::optional<uint64_t> base = *newest;
   const uint64_t from = base.value_or(0);
   if (base) PERSIA_RETURN_IF_ERROR(ReadBase(from, visitor));
   auto log = LogReader::Open(place(), from, options_.lose_from);
@@ -124,7 +100,7 @@ Status Journal::Read(JournalVisitor* visitor) {
   }
   // A base gets its final name only when the record at its position is durable,
   // so a log without this record is damaged.
-  if (base && records == 0) {
+  if (base && records == 0 && !options_.is_copy) {
     return WithoutLog(
         *base,
         Status(Code::kDataLoss, Concat("the log ends after ", from,
@@ -189,6 +165,11 @@ Status Journal::BlockUntilDurable(uint64_t position) {
   return outcome.get_future().get();
 }
 
+Status Journal::BlockUntilAcknowledged(uint64_t position) {
+  PERSIA_RETURN_IF_ERROR(BlockUntilDurable(position));
+  return also_await_ == nullptr ? Status() : also_await_(position);
+}
+
 void Journal::Break(const Status& status) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!broken_.ok()) return;
@@ -239,14 +220,14 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
   const uint64_t before = appended_bytes_.load();
   const std::string path = BasePath(position);
   const ShardHeader header{SaveId(position), 0, shard.member, shard.slots};
-  const Status written = WriteShard(options_.files, path + kUnfinished, header,
-                                    tables, clients, progress);
+  const Status written = WriteShard(options_.files, path + kUnfinishedBase,
+                                    header, tables, clients, progress);
   if (!written.ok()) {
-    (void)options_.files->Remove(path + kUnfinished);
+    (void)options_.files->Remove(path + kUnfinishedBase);
     return written;
   }
   PERSIA_RETURN_IF_ERROR(BlockUntilDurable(position + 1));
-  PERSIA_RETURN_IF_ERROR(options_.files->Rename(path + kUnfinished, path));
+  PERSIA_RETURN_IF_ERROR(options_.files->Rename(path + kUnfinishedBase, path));
   base_bytes_ = progress->bytes.load();
   appended_bytes_ -= before;
   {
@@ -256,8 +237,31 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
       needs_checkpoint_ = false;
     }
   }
+  return RemoveBefore(position);
+}
+
+Status Journal::RemoveBefore(uint64_t position) {
+  std::lock_guard<std::mutex> lock(removing_);
   PERSIA_RETURN_IF_ERROR(RemoveOldBases(position));
-  return RemoveSegmentsBefore(place(), position);
+  return RemoveSegmentsBefore(place(), std::min(position, retained_.load()));
+}
+
+Result<OpenBase> Journal::BeginCopy() {
+  std::lock_guard<std::mutex> lock(removing_);
+  const auto newest = NewestBase(options_.files, options_.folder);
+  if (!newest.ok()) return newest.status();
+  OpenBase base;
+  if (*newest) {
+    base.position = **newest;
+    const auto bytes = options_.files->Size(BasePath(base.position));
+    if (!bytes.ok()) return bytes.status();
+    base.bytes = *bytes;
+    auto file = options_.files->Open(BasePath(base.position));
+    if (!file.ok()) return file.status();
+    base.file = std::move(*file);
+  }
+  Retain(base.position);
+  return base;
 }
 
 // Removes all bases except the one at `position`, and unfinished bases.
@@ -265,8 +269,7 @@ Status Journal::RemoveOldBases(uint64_t position) const {
   const auto names = options_.files->List(options_.folder);
   if (!names.ok()) return names.status();
   for (const std::string& name : *names) {
-    if (name.compare(0, sizeof(kBasePrefix) - 1, kBasePrefix) != 0) continue;
-    if (name == BaseName(position)) continue;
+    if (!IsBaseName(name) || name == BaseName(position)) continue;
     PERSIA_RETURN_IF_ERROR(
         options_.files->Remove(options_.folder + "/" + name));
   }

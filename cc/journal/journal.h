@@ -15,10 +15,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cc/base/client_window.h"
@@ -49,8 +51,18 @@ struct JournalOptions {
   // and all later ones are discarded, and the log ends before it. 0 means that
   // damage is always an error. See LogReader.
   uint64_t lose_from = 0;
+  // Whether the folder is a copy of another shard's, made by JournalCopy: the
+  // log may not have begun yet.
+  bool is_copy = false;
   // Receives an event if the log fails. May be null; must outlive the journal.
   EventLog* events = nullptr;
+};
+
+// The newest base of a journal, for another process that copies it.
+struct OpenBase {
+  uint64_t position = 0;  // Also where the log has to be read from.
+  uint64_t bytes = 0;
+  std::unique_ptr<ReadableFile> file;  // Null: there is no base yet.
 };
 
 // Receives the contents of a journal in order. If a method returns an error,
@@ -90,8 +102,30 @@ class Journal {
   // uses, because it blocks the thread.
   Status BlockUntilDurable(uint64_t position);
 
+  // As BlockUntilDurable, and then waits as AlsoAwait says.
+  Status BlockUntilAcknowledged(uint64_t position);
+  // Sets for what BlockUntilAcknowledged waits, too. Call it before other
+  // calls.
+  void AlsoAwait(std::function<Status(uint64_t position)> wait) {
+    also_await_ = std::move(wait);
+  }
+
   // The position that the next record will have in the log.
   uint64_t position() const { return log_->position(); }
+
+  // Records before this position are durable.
+  uint64_t durable() const { return log_->durable(); }
+
+  // Opens the newest base, and retains the log from its position on, as Retain
+  // does. Waits for the storage device.
+  Result<OpenBase> BeginCopy();
+  // From now on, removes no records from `position` on, whatever bases are
+  // written. Only the last call counts; kRetainNothing ends it.
+  static constexpr uint64_t kRetainNothing = ~uint64_t{0};
+  void Retain(uint64_t position) { retained_ = position; }
+
+  // The folder of the log.
+  LogPlace place() const;
 
   // Makes every later Append return an error. Call this when a change to the
   // tables could not be logged, so that tables and log may differ.
@@ -141,7 +175,7 @@ class Journal {
   Status WithoutLog(uint64_t base, const Status& log) const;
   Status RemoveOldBases(uint64_t position) const;
   std::string BasePath(uint64_t position) const;
-  LogPlace place() const;
+  Status RemoveBefore(uint64_t position);
 
   const JournalOptions options_;
   std::unique_ptr<FolderLock> lock_;
@@ -152,6 +186,11 @@ class Journal {
   std::atomic<uint64_t> base_bytes_{0};  // The size of the last base.
   // Whether recovery needs a checkpoint: see DemandBase.
   std::atomic<bool> needs_checkpoint_{false};
+
+  std::function<Status(uint64_t position)> also_await_;
+  std::atomic<uint64_t> retained_{kRetainNothing};
+  // Held while old bases and records are removed.
+  std::mutex removing_;
 
   mutable std::mutex mutex_;
   // mutex_ guards the members from here to needed_before_.

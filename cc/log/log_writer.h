@@ -87,6 +87,8 @@ class LogWriter {
 
   // The position that the next record will have.
   uint64_t position() const;
+  // Records before this position are durable.
+  uint64_t durable() const { return durable_; }
 
   // How many appended records are not durable yet, and the error because of
   // which the log accepts no more records.

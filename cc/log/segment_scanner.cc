@@ -2,19 +2,25 @@
 
 namespace persia {
 
-std::optional<LogRecord> SegmentScanner::Next() {
-  const Span<const uint8_t> rest = bytes_.subspan(offset_);
+std::optional<LogRecord> FirstRecord(Span<const uint8_t> bytes,
+                                     uint64_t position, uint64_t* size) {
   RecordHeader header;
-  if (!DecodeRecordHeader(rest, &header)) return std::nullopt;
-  const uint64_t size = RecordBytes(header.body_bytes);
-  if (header.position != position_ || size > rest.size()) return std::nullopt;
+  if (!DecodeRecordHeader(bytes, &header)) return std::nullopt;
+  *size = RecordBytes(header.body_bytes);
+  if (header.position != position || *size > bytes.size()) return std::nullopt;
   const Span<const uint8_t> padded =
-      rest.subspan(kRecordHeaderBytes, PaddedBytes(header.body_bytes));
+      bytes.subspan(kRecordHeaderBytes, PaddedBytes(header.body_bytes));
   if (BodyCrc({&padded, 1}) != header.body_crc) return std::nullopt;
+  return LogRecord{position, header.type, padded.first(header.body_bytes)};
+}
+
+std::optional<LogRecord> SegmentScanner::Next() {
+  uint64_t size = 0;
+  const auto record = FirstRecord(bytes_.subspan(offset_), position_, &size);
+  if (!record) return std::nullopt;
   offset_ += size;
   ++position_;
-  return LogRecord{header.position, header.type,
-                   padded.first(header.body_bytes)};
+  return record;
 }
 
 bool SegmentScanner::HasLost() const {

@@ -20,6 +20,12 @@ struct LogRecord {
   Span<const uint8_t> body;  // The body starts at a multiple of 8 bytes.
 };
 
+// Returns the record at the start of `bytes`, which begin at a multiple of 8,
+// and sets `*size` to the bytes that it takes; nullopt unless it is intact and
+// has this position. No call blocks.
+std::optional<LogRecord> FirstRecord(Span<const uint8_t> bytes,
+                                     uint64_t position, uint64_t* size);
+
 class SegmentScanner {
  public:
   // `bytes` are a whole segment, including its header, and must outlive the

@@ -270,7 +270,7 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
             ": ", progress.rows, " rows were read; generation ",
             request.generation);
   if (subject_.journal == nullptr) return Status();
-  return subject_.journal->BlockUntilDurable(subject_.journal->position());
+  return subject_.journal->BlockUntilAcknowledged(subject_.journal->position());
 }
 
 // Replaces tables of the store with the tables in `loaded`, which then holds

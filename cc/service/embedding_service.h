@@ -39,6 +39,7 @@
 #include "cc/service/hand_over_request.h"
 #include "cc/service/move_request.h"
 #include "cc/service/service_stats.h"
+#include "cc/service/standby_request.h"
 #include "cc/service/topology_request.h"
 #include "cc/store/table.h"
 #include "cc/store/table_config.h"
@@ -297,7 +298,7 @@ using AnyRequest =
                  StatsRequest*, ExportRequest*, AssignRequest*, RemoveRequest*,
                  CheckpointRequest*, ChangesRequest*, DropTableRequest*,
                  FilesRequest*, TopologyRequest*, HandOverRequest*,
-                 MoveRequest*>;
+                 MoveRequest*, StandbyRequest*>;
 
 class EmbeddingService {
  public:
@@ -385,6 +386,11 @@ class EmbeddingService {
     OtherCall(request, std::move(done));
   }
 
+  // Copies a shard's log to its standby: see standby_request.h.
+  virtual void Standby(StandbyRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
+
   // Uses `address` ("host:port") for shard number `shard` from now on, because
   // that shard has moved there. Requests that the shard has not answered are
   // sent again, to the new address, until their deadlines. kFailedPrecondition
@@ -421,7 +427,7 @@ inline void EmbeddingService::Call(const AnyRequest& request,
       &Service::Stats,       &Service::Export,     &Service::Assign,
       &Service::Remove,      &Service::Checkpoint, &Service::Changes,
       &Service::DropTable,   &Service::Files,      &Service::ExchangeTopology,
-      &Service::HandOver,    &Service::Move};
+      &Service::HandOver,    &Service::Move,       &Service::Standby};
   std::visit(
       [&](auto* typed) {
         using Method = void (Service::*)(decltype(typed), DoneCallback);

@@ -1,7 +1,7 @@
 #include "cc/shard/local_service.h"
 
-#include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,18 +14,22 @@
 #include "cc/saving/checkpoint_files.h"
 #include "cc/saving/file_thread.h"
 #include "cc/saving/gate.h"
+#include "cc/shard/log_replay.h"
 #include "cc/shard/lost_updates.h"
 #include "cc/shard/membership.h"
 #include "cc/shard/ownership.h"
 #include "cc/shard/prepared_slots.h"
+#include "cc/shard/replayed_shard.h"
+#include "cc/shard/replies.h"
 #include "cc/shard/request_checks.h"
-#include "cc/shard/rows_of_slots.h"
 #include "cc/shard/shard_stats.h"
 #include "cc/shard/slot_moves.h"
+#include "cc/shard/standby_feed.h"
 #include "cc/shard/table_changer.h"
 #include "cc/shard/table_maker.h"
 #include "cc/shard/trainers.h"
 #include "cc/shard/update_once.h"
+#include "cc/shard/whole_row_requests.h"
 #include "cc/store/store.h"
 #include "cc/writing/direct_writer.h"
 #include "cc/writing/journaled_writer.h"
@@ -35,17 +39,13 @@
 namespace persia {
 namespace {
 
-constexpr EventKind kNoRoom{"requests refused for lack of resources",
-                            EventLevel::kWarning, 1};
-constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
-
 LocalServiceOptions WithFiles(LocalServiceOptions options, FileSystem* files) {
   if (options.checkpoints.files == nullptr) options.checkpoints.files = files;
   options.recovery.journal.events = options.events;
   return options;
 }
 
-class LocalService : public EmbeddingService {
+class LocalService : public ReplayedShard {
  public:
   // `member` is the shard's id.
   LocalService(const LocalServiceOptions& options, uint64_t member)
@@ -54,10 +54,57 @@ class LocalService : public EmbeddingService {
         windows_(options.events),
         ownership_(member) {}
 
+  // What waits for the standby ends first: requests, and moves of slots.
+  ~LocalService() override {
+    acknowledgements_.End(Status(Code::kCancelled, "the shard ends"));
+  }
+
   // Recovers the store and creates the parts of the service. Must be called
   // before any request.
   Status Start() {
-    PERSIA_RETURN_IF_ERROR(OpenJournal());
+    PERSIA_RETURN_IF_ERROR(ReadJournal());
+    return Complete();
+  }
+
+  // Begins to replay a log, as ReplayedShard says.
+  Status StartReplay() {
+    PERSIA_RETURN_IF_ERROR(ReadJournal());
+    replay_ = std::make_unique<LogReplay>(LogReplay::Subject{
+        slots(), journal_.get(), recovery_.get(), options_.events});
+    return Status();
+  }
+
+  uint64_t position() const override { return journal_->position(); }
+  std::optional<uint32_t> last_crc() const override {
+    return recovery_->last_crc();
+  }
+  uint32_t incarnation() const override { return ownership_.incarnation(); }
+
+  Status Replay(const LogRecord& record) override {
+    return replay_->Replay(record);
+  }
+
+  Status BlockUntilDurable() override {
+    return journal_->BlockUntilDurable(journal_->position());
+  }
+
+  std::optional<Member> Described() const override {
+    SharedTopology topology = recovery_->replaced_by();
+    if (topology == nullptr) topology = ownership_.topology();
+    if (topology == nullptr) return std::nullopt;
+    return *topology->Find(ownership_.member());
+  }
+
+  Status TakePlace(const std::string& address) override {
+    replay_ = nullptr;
+    PERSIA_RETURN_IF_ERROR(recovery_->TakePlace(address));
+    PERSIA_RETURN_IF_ERROR(Complete());
+    PERSIA_RETURN_IF_ERROR(membership_->LogAll());
+    return BlockUntilDurable();
+  }
+
+  Status Complete() {
+    if (journal_ != nullptr) PERSIA_RETURN_IF_ERROR(UseJournal());
     if (membership_ == nullptr) MakeMembership();
     // The limits apply only after the recovery, which loads all rows even if
     // they exceed the limits.
@@ -92,6 +139,8 @@ class LocalService : public EmbeddingService {
     changer_ = std::make_unique<TableChanger>(TableChanger::Subject{
         &store_, maker_.get(), writer_.get(), checkpoints_.get(), &followers_,
         journal_.get(), options_.events});
+    whole_rows_ = std::make_unique<WholeRowRequests>(
+        WholeRowRequests::Subject{&store_, &ownership_, writer_.get()});
     update_once_ = std::make_unique<UpdateOnce>(
         UpdateOnce::Subject{&windows_, &ownership_, writer_.get(),
                             &lost_updates_, journal_.get(), options_.events});
@@ -102,6 +151,15 @@ class LocalService : public EmbeddingService {
           if (keeper_ != nullptr) keeper_->Look();
         },
         options_.events});
+    replies_.emplace(
+        Replies::Subject{&gate_, &followers_, moves_.get(), &ownership_,
+                         journal_.get(), keeper_.get(), options_.events,
+                         options_.acknowledge, &acknowledgements_});
+    if (logs) {
+      standby_feed_ = std::make_unique<StandbyFeed>(
+          StandbyFeed::Subject{journal_.get(), &ownership_, membership_.get(),
+                               &acknowledgements_, options_.events});
+    }
     return Status();
   }
 
@@ -115,7 +173,7 @@ class LocalService : public EmbeddingService {
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
     bool changes_optimizer = false;
-    const Status looked = Inside([&] {
+    const Status looked = replies_->Inside([&] {
       changes_optimizer = changer_->ChangesOptimizer(*request);
       return Status();
     });
@@ -135,41 +193,45 @@ class LocalService : public EmbeddingService {
     const auto work = [=](uint64_t* log_end) {
       return DoLookup(request, log_end);
     };
-    if (request->read_only) return AnswerRead(std::move(done), work);
-    AnswerRows(request, std::move(done), work);
+    if (request->read_only) return replies_->AnswerRead(std::move(done), work);
+    replies_->AnswerRows(request, std::move(done), work);
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
     updates_.fetch_add(1, std::memory_order_relaxed);
     trainers_.OnUpdate(request->trainer);
-    AnswerRows(request, std::move(done),
-               [=](uint64_t* log_end) { return DoUpdate(request, log_end); });
+    replies_->AnswerRows(request, std::move(done), [=](uint64_t* log_end) {
+      return DoUpdate(request, log_end);
+    });
   }
 
   void Stats(StatsRequest* request, DoneCallback done) override {
-    done(Inside([&] { return DoStats(request); }));
+    done(replies_->Inside([&] { return DoStats(request); }));
   }
 
   void Export(ExportRequest* request, DoneCallback done) override {
-    AnswerRead(std::move(done),
-               [&](uint64_t* log_end) { return DoExport(request, log_end); });
+    replies_->AnswerRead(std::move(done), [&](uint64_t* log_end) {
+      return whole_rows_->Export(request, log_end);
+    });
   }
 
   // Replies without waiting until the changes are durable. If a crash loses
   // some of them, followers adapt: after the restart each begins again with all
   // rows, and drops those that this shard lost.
   void Changes(ChangesRequest* request, DoneCallback done) override {
-    done(Inside([&] { return DoChanges(request); }));
+    done(replies_->Inside([&] { return DoChanges(request); }));
   }
 
   void Assign(AssignRequest* request, DoneCallback done) override {
-    AnswerRows(request, std::move(done),
-               [=](uint64_t* log_end) { return DoAssign(*request, log_end); });
+    replies_->AnswerRows(request, std::move(done), [=](uint64_t* log_end) {
+      return whole_rows_->Assign(*request, log_end);
+    });
   }
 
   void Remove(RemoveRequest* request, DoneCallback done) override {
-    AnswerRows(request, std::move(done),
-               [=](uint64_t* log_end) { return DoRemove(request, log_end); });
+    replies_->AnswerRows(request, std::move(done), [=](uint64_t* log_end) {
+      return whole_rows_->Remove(request, log_end);
+    });
   }
 
   void Checkpoint(CheckpointRequest* request, DoneCallback done) override {
@@ -193,7 +255,9 @@ class LocalService : public EmbeddingService {
     uint64_t log_end = 0;
     const Status status =
         CatchBadAlloc([&] { return membership_->Exchange(request, &log_end); });
-    Answer(status, log_end, std::move(done));
+    // A standby need not know of it: others tell it.
+    if (!status.ok() || log_end == 0) return done(status);
+    journal_->WhenDurable(log_end, std::move(done));
   }
 
   void HandOver(HandOverRequest* request, DoneCallback done) override {
@@ -202,6 +266,15 @@ class LocalService : public EmbeddingService {
 
   void Move(MoveRequest* request, DoneCallback done) override {
     moves_->Move(request, std::move(done));
+  }
+
+  void Standby(StandbyRequest* request, DoneCallback done) override {
+    if (standby_feed_ != nullptr) {
+      return standby_feed_->Do(request, std::move(done));
+    }
+    done(Status(Code::kFailedPrecondition,
+                "a shard has a standby only if it has a recovery folder and "
+                "--recovery log"));
   }
 
   SharedTopology CurrentTopology() const override {
@@ -223,38 +296,69 @@ class LocalService : public EmbeddingService {
         std::move(done));
   }
 
-  Status OpenJournal() {
+  Status ReadJournal() {
     if (options_.recovery.journal.folder.empty()) return Status();
-    Recovery recovery(options_.recovery.level, options_.checkpoints,
-                      {&generation_, slots()});
-    auto journal = Journal::Open(options_.recovery.journal, &recovery);
+    recovery_ = std::make_unique<Recovery>(
+        options_.recovery.level, options_.checkpoints,
+        Recovery::Subject{&generation_, slots()});
+    auto journal = Journal::Open(options_.recovery.journal, recovery_.get());
     if (!journal.ok()) return journal.status();
-    PERSIA_RETURN_IF_ERROR(recovery.Finish());
     journal_ = std::move(*journal);
+    journal_->AlsoAwait([this](uint64_t position) {
+      return options_.acknowledge == Acknowledge::kSelf
+                 ? Status()
+                 : BlockUntilAtStandby(position);
+    });
     TellTornTail(*journal_, options_.events);
-    if (!recovery.needed_checkpoint().empty()) {
-      journal_->DemandBase(recovery.needed_checkpoint());
+    return Status();
+  }
+
+  // Completes the recovery, and begins to write to the log.
+  Status UseJournal() {
+    const std::unique_ptr<Recovery> recovery = std::move(recovery_);
+    PERSIA_RETURN_IF_ERROR(recovery->Finish());
+    if (!recovery->needed_checkpoint().empty()) {
+      journal_->DemandBase(recovery->needed_checkpoint());
     }
-    if (recovery.found()) NoteRecovery(recovery);
+    if (recovery->found()) {
+      if (recovery->level() == RecoveryLevel::kCheckpoint) {
+        lost_updates_.Start(windows_.Export());
+      }
+      TellRecovery(*recovery, store_, *journal_, options_.events);
+    }
     PERSIA_RETURN_IF_ERROR(
         Append(RecordBody::Opened(options_.recovery.level), journal_.get())
             .status());
     MakeMembership();
-    return recovery.found_topology() ? Status() : membership_->LogAll();
+    return recovery->found_topology() ? Status() : membership_->LogAll();
   }
 
   ShardSlots slots() { return {&ownership_, &prepared_, &windows_, &store_}; }
 
   void MakeMembership() {
-    membership_ = std::make_unique<Membership>(
-        Membership::Subject{slots(), &gate_, &generation_, journal_.get(),
-                            [this](const std::function<Status()>& work) {
-                              return checkpoints_->UnlessRestoring(work);
-                            },
-                            [this] {
-                              if (checkpoints_ != nullptr)
-                                checkpoints_->NoteMove();
-                            }});
+    membership_ = std::make_unique<Membership>(Membership::Subject{
+        slots(), &gate_, &generation_, journal_.get(),
+        [this](const std::function<Status()>& work) {
+          return checkpoints_->UnlessRestoring(work);
+        },
+        [this] { OnMoved(); },
+        [this](uint64_t position) { return BlockUntilSafe(position); }});
+  }
+
+  void OnMoved() {
+    if (checkpoints_ != nullptr) checkpoints_->NoteMove();
+    if (!ownership_.IsReplaced()) return;
+    acknowledgements_.End(Ownership::OtherRoute());
+  }
+
+  Status BlockUntilSafe(uint64_t position) {
+    PERSIA_RETURN_IF_ERROR(journal_->BlockUntilDurable(position));
+    return BlockUntilAtStandby(position);
+  }
+
+  Status BlockUntilAtStandby(uint64_t position) {
+    return ownership_.HasStandby() ? acknowledgements_.BlockUntil(position)
+                                   : Status();
   }
 
   void AddBaseOutcome(CheckpointProgress* progress) const {
@@ -262,81 +366,8 @@ class LocalService : public EmbeddingService {
     progress->base_outcome = keeper_->failure();
   }
 
-  void NoteRecovery(const Recovery& recovery) {
-    uint64_t rows = 0;
-    for (const TableStats& table : store_.Stats()) rows += table.rows;
-    std::string source = "its log";
-    if (options_.recovery.level == RecoveryLevel::kCheckpoint) {
-      lost_updates_.Start(windows_.Export());
-      source = recovery.checkpoint().has_value()
-                   ? "checkpoint " + recovery.checkpoint()->folder
-                   : "no checkpoint, since there is none yet";
-    }
-    TellEvent(options_.events, kRecoveries, "this shard recovered ",
-              store_.All().size(), " tables and ", rows, " rows from ", source,
-              " (read ", journal_->notes(), ")");
-  }
-
-  // Runs work(&log_end) inside the gate, and calls `done` once the log is
-  // durable up to the position to which `work` set log_end.
-  template <typename Work>
-  void AnswerLogged(DoneCallback done, const Work& work) {
-    uint64_t log_end = 0;
-    const Status status = Inside([&] { return work(&log_end); });
-    Answer(status, log_end, std::move(done));
-  }
-
-  // As AnswerLogged, for a request for rows, which waits while slots of its ids
-  // are held. `work` must not refer to the caller's variables.
-  template <typename Request, typename Work>
-  void AnswerRows(const Request* request, DoneCallback done, const Work& work) {
-    uint64_t log_end = 0;
-    bool is_parked = false;
-    const Status status = Inside([&] {
-      HeldSlots* const held_slots = moves_->held();
-      if (held_slots->any()) {
-        is_parked = held_slots->Park(
-            [&](const SlotSet& held) { return Touches(*request, held); },
-            [=] { AnswerRows(request, done, work); });
-      }
-      return is_parked ? Status() : work(&log_end);
-    });
-    if (!is_parked) Answer(status, log_end, std::move(done));
-  }
-
-  void Answer(const Status& status, uint64_t log_end, DoneCallback done) {
-    if (keeper_ != nullptr) keeper_->Look();
-    moves_->JoinWhenDue();
-    if (!status.ok() || log_end == 0) return done(status);
-    journal_->WhenDurable(log_end, std::move(done));
-  }
-
-  // As AnswerLogged, for work that only reads: the call succeeds even if the
-  // log has failed and can make nothing durable any more.
-  template <typename Work>
-  void AnswerRead(DoneCallback done, const Work& work) {
-    uint64_t log_end = 0;
-    Status status = Inside([&] { return work(&log_end); });
-    if (!status.ok() || log_end == 0) return done(std::move(status));
-    journal_->WhenDurable(
-        log_end, [done = std::move(done)](const Status&) { done(Status()); });
-  }
-
-  // Runs `work` inside the gate, so that no tables are replaced or dropped
-  // while it uses the store.
-  template <typename Work>
-  Status Inside(const Work& work) {
-    const Gate::Pass pass(&gate_);
-    followers_.ForgetIdle();
-    const Status status = CatchBadAlloc(work);
-    if (status.code() == Code::kResourceExhausted) {
-      TellEvent(options_.events, kNoRoom, "refused: ", status.message());
-    }
-    return status;
-  }
-
   void OpenTable(CreateTableRequest* request, DoneCallback done) {
-    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
+    replies_->AnswerLogged(std::move(done), [&](uint64_t* log_end) {
       return maker_->Do(request, log_end);
     });
   }
@@ -384,32 +415,6 @@ class LocalService : public EmbeddingService {
     return Status();
   }
 
-  Status DoExport(ExportRequest* request, uint64_t* log_end) const {
-    PERSIA_RETURN_IF_ERROR(CheckCursor(*request));
-    if (request->route != 0 && !ownership_.Knows(request->route)) {
-      return Ownership::OtherRoute();
-    }
-    const Result<Table*> table = store_.Find(request->table);
-    if (!table.ok()) {
-      // A shard that has joined the cluster has no tables before it has slots.
-      if (ownership_.slots().any()) return table.status();
-      request->dim = 1;
-      request->page = RowPage();
-      request->cursor.position = Table::kEnd;
-      return Status();
-    }
-    request->dim = (*table)->config().dim;
-    request->state_size = static_cast<uint32_t>((*table)->state_size());
-    request->page = RowPage();
-    if (request->cursor.at_end()) return Status();
-    PERSIA_RETURN_IF_ERROR(CheckOrder(**table, *request));
-    request->cursor.position = (*table)->Export(
-        request->cursor.position, PageRows(*request), &request->page);
-    KeepSlots(ownership_.slots(), request);
-    writer_->TellTime(*table, log_end);
-    return Status();
-  }
-
   Status DoChanges(ChangesRequest* request) {
     PERSIA_RETURN_IF_ERROR(CheckShard(*request, ownership_.member()));
     PERSIA_RETURN_IF_ERROR(followers_.Tell(request));
@@ -425,24 +430,6 @@ class LocalService : public EmbeddingService {
   OwnedSlots FollowedSlots() const {
     return options_.followed_slots == nullptr ? ownership_.WithEpochs()
                                               : options_.followed_slots();
-  }
-
-  Status DoAssign(const AssignRequest& request, uint64_t* log_end) {
-    const Result<Table*> table = store_.Find(request.table);
-    if (!table.ok()) return table.status();
-    PERSIA_RETURN_IF_ERROR(CheckIdCount(request.ids.size()));
-    PERSIA_RETURN_IF_ERROR(CheckOwned(ownership_, request.route, request.ids));
-    PERSIA_RETURN_IF_ERROR(CheckAssign(request, **table));
-    return writer_->Assign(*table, request, log_end);
-  }
-
-  Status DoRemove(RemoveRequest* request, uint64_t* log_end) {
-    const Result<Table*> table = store_.Find(request->table);
-    if (!table.ok()) return table.status();
-    PERSIA_RETURN_IF_ERROR(CheckIdCount(request->ids.size()));
-    PERSIA_RETURN_IF_ERROR(
-        CheckOwned(ownership_, request->route, request->ids));
-    return writer_->Remove(*table, request, log_end);
   }
 
   const std::shared_ptr<FileSystem> checkpoint_files_;
@@ -461,10 +448,14 @@ class LocalService : public EmbeddingService {
   std::atomic<uint64_t> updates_{0};
   // Destroyed in reverse order: each member's destructor ends its outstanding
   // work, which uses the members above it.
+  Acknowledgements acknowledgements_;
   std::unique_ptr<Journal> journal_;        // Null without a recovery log.
+  std::unique_ptr<Recovery> recovery_;      // Null once it is complete.
+  std::unique_ptr<LogReplay> replay_;       // Null unless a log is replayed.
   std::unique_ptr<Membership> membership_;  // The thread of keeper_ uses it.
   std::unique_ptr<TableMaker> maker_;
   std::unique_ptr<RowWriter> writer_;
+  std::unique_ptr<WholeRowRequests> whole_rows_;
   std::unique_ptr<UpdateOnce> update_once_;
   // Null unless the journal records every change (RecoveryLevel::kLog).
   std::unique_ptr<BaseKeeper> keeper_;
@@ -472,9 +463,21 @@ class LocalService : public EmbeddingService {
   std::unique_ptr<TableChanger> changer_;
   FileThread file_thread_;
   std::unique_ptr<SlotMoves> moves_;
+  std::optional<Replies> replies_;
+  std::unique_ptr<StandbyFeed> standby_feed_;  // Null unless it has a log.
 };
 
 }  // namespace
+
+Result<std::unique_ptr<ReplayedShard>> OpenReplayedShard(
+    const LocalServiceOptions& options) {
+  LocalServiceOptions of_copy = options;
+  of_copy.recovery.journal.is_copy = true;
+  // The log names the shard.
+  auto shard = std::make_unique<LocalService>(of_copy, /*member=*/0);
+  PERSIA_RETURN_IF_ERROR(shard->StartReplay());
+  return std::unique_ptr<ReplayedShard>(std::move(shard));
+}
 
 std::unique_ptr<EmbeddingService> MakeLocalService() {
   return std::move(*OpenLocalService({}));

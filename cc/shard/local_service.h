@@ -27,6 +27,13 @@
 
 namespace persia {
 
+// When a shard with a log of every change replies to what changes something.
+enum class Acknowledge {
+  kSelf = 1,  // Once it is durable.
+  // Once its standby has it durably, too, as soon as the shard has a standby.
+  kStandby = 2,
+};
+
 struct LocalServiceOptions {
   CheckpointOptions checkpoints;
   RecoveryOptions recovery;
@@ -34,6 +41,7 @@ struct LocalServiceOptions {
   EventLog* events = nullptr;  // May be null; must outlive the service.
   // How the shard reaches other shards. If null, it takes no slots over.
   ConnectToShard connect;
+  Acknowledge acknowledge = Acknowledge::kSelf;
   // Returns the slots of which followers are told; null for those that the
   // shard owns. See Follower::Subject::slots.
   std::function<OwnedSlots()> followed_slots = nullptr;

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,14 @@ void SetShare(const ShardSlots& slots) {
   const SlotSet all =
       slots.ownership->owned_slots() | slots.prepared->arriving();
   slots.store->SetShare(static_cast<uint32_t>(all.count()));
+}
+
+Member TakenPlace(Member member, const std::string& address) {
+  member.address = address;
+  member.standby.clear();
+  ++member.incarnation;
+  ++member.version;
+  return member;
 }
 
 SlotSet Adopt(const ShardSlots& slots, SharedTopology topology) {
@@ -37,7 +46,8 @@ Status Membership::Exchange(TopologyRequest* request, uint64_t* log_end) {
     if (!logged.ok()) return logged.status();
     PERSIA_RETURN_IF_ERROR(Use(*after, &*logged, log_end));
   }
-  request->member = ownership.member();
+  // A process whose standby has taken its place is no shard any more.
+  request->member = ownership.IsReplaced() ? 0 : ownership.member();
   request->topology.clear();
   if (*after != nullptr) request->topology = (*after)->Encode();
   return Status();
@@ -87,6 +97,61 @@ Status Membership::Use(const SharedTopology& shown,
   return Status();
 }
 
+Status Membership::SetStandby(const std::string& address) {
+  uint64_t log_end = 0;
+  return ChangeOwn(
+      [&](Member* own) {
+        own->standby = address;
+        ++own->version;
+        return Status();
+      },
+      &log_end);
+}
+
+Status Membership::Retire(const std::string& address) {
+  const SharedTopology topology = subject_.slots.ownership->topology();
+  if (topology != nullptr && subject_.slots.ownership->IsReplaced() &&
+      topology->Find(subject_.slots.ownership->member())->address == address) {
+    return Status();
+  }
+  uint64_t log_end = 0;
+  PERSIA_RETURN_IF_ERROR(ChangeOwn(
+      [&](Member* own) {
+        if (own->standby != address) {
+          return Status(Code::kFailedPrecondition,
+                        Concat("the standby at ", address,
+                               " has not had all rows of this shard yet"));
+        }
+        *own = TakenPlace(*own, address);
+        return Status();
+      },
+      &log_end));
+  return subject_.journal == nullptr
+             ? Status()
+             : subject_.journal->BlockUntilDurable(log_end);
+}
+
+// Changes the shard's description of itself.
+Status Membership::ChangeOwn(const std::function<Status(Member* own)>& change,
+                             uint64_t* log_end) {
+  const Ownership& ownership = *subject_.slots.ownership;
+  std::lock_guard<std::mutex> changing(changing_);
+  const SharedTopology shown = ownership.topology();
+  if (shown == nullptr || ownership.IsReplaced(*shown)) {
+    return Status(Code::kFailedPrecondition,
+                  shown == nullptr ? "this shard belongs to no cluster"
+                                   : "a standby has taken this shard's place");
+  }
+  Member own = *shown->Find(ownership.member());
+  PERSIA_RETURN_IF_ERROR(change(&own));
+  auto after = std::make_shared<const Topology>(shown->WithMember(own));
+  auto merged = Logged()->Merged(*after);
+  if (!merged.ok()) return merged.status();
+  const SharedTopology logged =
+      std::make_shared<const Topology>(std::move(*merged));
+  return Use(after, &logged, log_end);
+}
+
 Status Membership::GiveAway(const SlotSet& slots, uint64_t taker) {
   const Ownership& ownership = *subject_.slots.ownership;
   SharedTopology moved;
@@ -98,8 +163,8 @@ Status Membership::GiveAway(const SlotSet& slots, uint64_t taker) {
                     Concat("this shard does not own the slots ",
                            ToString(slots & ~ownership.owned_slots())));
     }
-    const auto place = shown->PlaceOf(taker);
-    if (!place || shown->members()[*place].has_left) {
+    const Member* const taking = shown->Find(taker);
+    if (taking == nullptr || taking->has_left) {
       return Status(Code::kFailedPrecondition,
                     "the shard that takes the slots over is no member of the "
                     "cluster");
@@ -113,7 +178,7 @@ Status Membership::GiveAway(const SlotSet& slots, uint64_t taker) {
     PERSIA_RETURN_IF_ERROR(LogTopology(shared, &log_end));
     logged_ = std::move(shared);
   }
-  PERSIA_RETURN_IF_ERROR(BlockUntilDurable());
+  PERSIA_RETURN_IF_ERROR(BlockUntilSafe());
   std::lock_guard<std::mutex> changing(changing_);
   auto after = ownership.topology()->Merged(*moved);
   if (!after.ok()) return after.status();
@@ -163,7 +228,7 @@ Status Membership::Prepare(const SlotsApplied& applied) {
         Log(RecordBody::Applied({applied, /*is_owned=*/false}), &log_end));
     subject_.slots.prepared->Prepare(applied);
   }
-  return BlockUntilDurable();
+  return BlockUntilSafe();
 }
 
 Status Membership::StopTaking(const SlotSet& slots) {
@@ -238,7 +303,8 @@ Status Membership::LogAll() {
 
 Status Membership::LogTopology(const SharedTopology& topology,
                                uint64_t* log_end) {
-  return Log(RecordBody::Topology(subject_.slots.ownership->member(),
+  const Ownership& own = *subject_.slots.ownership;
+  return Log(RecordBody::Topology(own.member(), own.incarnation(),
                                   topology == nullptr ? std::vector<uint8_t>()
                                                       : topology->Encode()),
              log_end);
@@ -260,9 +326,12 @@ Status Membership::Log(const RecordBody& record, uint64_t* log_end) {
   return Status();
 }
 
-Status Membership::BlockUntilDurable() {
+Status Membership::BlockUntilSafe() {
   if (subject_.journal == nullptr) return Status();
-  return subject_.journal->BlockUntilDurable(subject_.journal->position());
+  const uint64_t position = subject_.journal->position();
+  return subject_.block_until_safe == nullptr
+             ? subject_.journal->BlockUntilDurable(position)
+             : subject_.block_until_safe(position);
 }
 
 }  // namespace persia

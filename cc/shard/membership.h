@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "cc/base/status.h"
@@ -43,6 +44,9 @@ using UnlessRestoring =
 // or takes over.
 void SetShare(const ShardSlots& slots);
 
+// The description of a shard whose place its standby at `address` has taken.
+Member TakenPlace(Member member, const std::string& address);
+
 // Gives the shard another topology, and so perhaps other slots. Returns the
 // slots that it no longer owns. Must run while no other thread uses the slots.
 SlotSet Adopt(const ShardSlots& slots, SharedTopology topology);
@@ -59,6 +63,9 @@ class Membership {
     // Called when the shard's own slots change, while the gate is closed. May
     // be null.
     std::function<void()> on_moved = {};
+    // Blocks until the log is safe up to a position: durable, and at the
+    // standby too if there is one. Null: durable is enough.
+    std::function<Status(uint64_t position)> block_until_safe = {};
   };
 
   explicit Membership(const Subject& subject)
@@ -74,6 +81,13 @@ class Membership {
   // As Subject::unless_restoring.
   Status UnlessRestoring(const std::function<Status()>& work) const;
 
+  // Names the shard's standby: where it answers.
+  Status SetStandby(const std::string& address);
+  // Records durably that the shard's standby, which answers at `address`, has
+  // taken its place, and that this process owns nothing any more. Blocks until
+  // that is durable here. kFailedPrecondition if it has no such standby.
+  Status Retire(const std::string& address);
+
   // Records durably that these slots are the member `taker`'s, which this shard
   // owns, and that requests for them are held. Blocks until that is durable.
   // kFailedPrecondition if this shard does not own them, or there is no such
@@ -85,8 +99,8 @@ class Membership {
   // shard owns some of the slots, if it owns others and its generation differs,
   // or during a restore.
   Status BeginTaking(const SlotSet& slots, uint64_t generation);
-  // Records durably that the shard has all that belongs to these slots, which
-  // it will own once it learns a topology that says so.
+  // Records durably, and at the standby, that the shard has all that belongs to
+  // these slots, which it will own once it learns a topology that says so.
   Status Prepare(const SlotsApplied& applied);
   // Gives up taking slots over that the shard does not own yet, and removes
   // their rows.
@@ -112,7 +126,9 @@ class Membership {
              uint64_t* log_end = nullptr);
   SharedTopology Logged();
   void Clear(const SlotSet& slots);
-  Status BlockUntilDurable();
+  Status BlockUntilSafe();
+  Status ChangeOwn(const std::function<Status(Member* own)>& change,
+                   uint64_t* log_end);
 
   // The functions below require mutex_ to be held.
   Status Log(const RecordBody& record, uint64_t* log_end);

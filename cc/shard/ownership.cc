@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,12 +25,12 @@ OwnedSlots Ownership::WithEpochs() const {
 
 std::string Ownership::Name() const {
   const auto topology = this->topology();
-  const auto place =
-      topology == nullptr ? std::nullopt : topology->PlaceOf(member_);
-  const uint32_t number = place ? topology->members()[*place].number : 0;
+  const Member* const own =
+      topology == nullptr ? nullptr : topology->Find(member_);
+  const uint32_t number = own == nullptr ? 0 : own->number;
   char name[48];
   std::snprintf(name, sizeof(name), "shard-%05" PRIu32, number);
-  if (!place) return name;
+  if (own == nullptr) return name;
   // Two programs that add shards at the same time may give them one number.
   const std::vector<Member>& members = topology->members();
   const bool is_shared =
@@ -77,16 +76,31 @@ Result<SharedTopology> Ownership::After(const SharedTopology& now,
   return std::make_shared<const Topology>(std::move(*merged));
 }
 
+bool Ownership::IsReplaced(const Topology& topology) const {
+  const Member* const own = topology.Find(member_);
+  return own != nullptr && own->incarnation > incarnation_;
+}
+
 void Ownership::Set(SharedTopology topology) {
   auto owned = std::make_shared<Owned>();
-  owned->slots = topology->SlotsOf(member_);
-  owned->with_epochs = topology->OwnedBy(member_);
-  const uint64_t route = topology->RouteOf(member_);
+  const bool is_replaced = IsReplaced(*topology);
+  if (!is_replaced) {
+    owned->slots = topology->SlotsOf(member_);
+    owned->with_epochs = topology->OwnedBy(member_);
+  }
+  // Nobody knows what a shard owns that was replaced: all are told.
+  const uint64_t route = is_replaced ? Mix64(~topology->RouteOf(member_))
+                                     : topology->RouteOf(member_);
+  const Member* const own = topology->Find(member_);
+  const bool has_standby =
+      is_replaced || (own != nullptr && !own->standby.empty());
   owned->topology = std::move(topology);
   const bool owns_all = owned->slots.all();
   std::lock_guard<std::mutex> lock(mutex_);
   owned_ = std::move(owned);
   owns_all_.store(owns_all, std::memory_order_release);
+  is_replaced_.store(is_replaced, std::memory_order_release);
+  has_standby_.store(has_standby, std::memory_order_release);
   route_.store(route, std::memory_order_release);
 }
 

@@ -25,17 +25,33 @@ class Ownership {
   // `member` is the shard's id, not 0.
   explicit Ownership(uint64_t member) : member_(member) {}
 
-  // Replaces what the constructor was given by what the shard's log knows. Must
-  // not run concurrently with other calls.
-  void SetMember(uint64_t member) { member_ = member; }
+  // Replaces what the constructor was given by what the shard's log knows, or
+  // by the next incarnation of a shard whose place this process takes. Must not
+  // run concurrently with other calls.
+  void SetMember(uint64_t member, uint32_t incarnation) {
+    member_ = member;
+    incarnation_ = incarnation;
+  }
 
   uint64_t member() const { return member_; }
+  uint32_t incarnation() const { return incarnation_; }
+  // Whether a topology says that the shard's standby has taken its place, so
+  // that the shard owns nothing any more.
+  bool IsReplaced(const Topology& topology) const;
   // Null as long as the shard belongs to no cluster.
   SharedTopology topology() const;
   // The slots that the shard owns: all, if it belongs to no cluster.
   SlotSet slots() const;
   // The same slots, with their epochs.
   OwnedSlots WithEpochs() const;
+  // Whether the shard's standby has taken its place. Costs an atomic load.
+  bool IsReplaced() const {
+    return is_replaced_.load(std::memory_order_acquire);
+  }
+  // Whether the shard has, or had, a standby. Costs an atomic load.
+  bool HasStandby() const {
+    return has_standby_.load(std::memory_order_acquire);
+  }
   bool OwnsAll() const { return owns_all_.load(std::memory_order_acquire); }
   // A name for people, and for the shard's files: "shard-00003", by its number.
   // No other shard of the cluster has it.
@@ -79,8 +95,11 @@ class Ownership {
   std::shared_ptr<const Owned> owned() const;
 
   uint64_t member_;
+  uint32_t incarnation_ = 0;
   std::atomic<uint64_t> route_{0};
   std::atomic<bool> owns_all_{true};
+  std::atomic<bool> has_standby_{false};
+  std::atomic<bool> is_replaced_{false};
   mutable std::mutex mutex_;
   std::shared_ptr<const Owned> owned_;  // Guarded by mutex_; null: no cluster.
 };

@@ -5,11 +5,13 @@
 #include "cc/base/hash.h"
 #include "cc/checkpoint/optimizer_change.h"
 #include "cc/files/root_path.h"
+#include "cc/log/log_format.h"
 #include "cc/writing/table_calls.h"
 
 namespace persia {
 namespace {
 
+constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
 constexpr EventKind kTornLogs{"logs with a part left out", EventLevel::kWarning,
                               60};
 
@@ -29,6 +31,7 @@ Status Recovery::OnBase(Store::Tables tables,
 }
 
 Status Recovery::OnRecord(const LogRecord& record) {
+  last_crc_ = BodyCrc({&record.body, 1});
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::kOpened:
       return OnOpened(record);
@@ -61,8 +64,38 @@ Status Recovery::OnRecord(const LogRecord& record) {
                                         " has the unknown type ", record.type));
 }
 
-Status Recovery::Finish() {
+Status Recovery::TakePlace(const std::string& address) {
+  Ownership* const ownership = subject_.slots.ownership;
+  SharedTopology topology = replaced_by_;
+  if (topology == nullptr) topology = ownership->topology();
+  if (topology == nullptr) {
+    return Status(Code::kFailedPrecondition,
+                  "the shard belongs to no cluster yet, so nobody needs its "
+                  "standby");
+  }
+  Member own = *topology->Find(ownership->member());
+  if (replaced_by_ == nullptr) {
+    own = TakenPlace(own, address);
+    topology = std::make_shared<const Topology>(topology->WithMember(own));
+  } else if (own.address != address) {
+    return Status(Code::kFailedPrecondition,
+                  Concat("another standby, at ", own.address,
+                         ", has taken the shard's place"));
+  }
+  ownership->SetMember(own.id, own.incarnation);
+  replaced_by_ = nullptr;
+  Use(std::move(topology));
+  return Status();
+}
+
+void Recovery::RemoveGivenAway() {
   Remove(given_away_ & ~subject_.slots.ownership->owned_slots());
+  given_away_.reset();
+}
+
+Status Recovery::Finish() {
+  if (replaced_by_ != nullptr) Use(std::exchange(replaced_by_, nullptr));
+  RemoveGivenAway();
   if (checkpoint_.has_value()) {
     // Slots may have moved since the checkpoint, which has the rows of all.
     checkpoint_->shard.slots = subject_.slots.ownership->slots();
@@ -215,16 +248,28 @@ Status Recovery::OnUses(const LogRecord& record) {
 
 Status Recovery::OnTopology(const LogRecord& record) {
   uint64_t member = 0;
+  uint32_t incarnation = 0;
   ConstBytes bytes;
-  PERSIA_RETURN_IF_ERROR(ReadTopology(record, &member, &bytes));
+  PERSIA_RETURN_IF_ERROR(ReadTopology(record, &member, &incarnation, &bytes));
   found_topology_ = true;
-  subject_.slots.ownership->SetMember(member);
+  subject_.slots.ownership->SetMember(member, incarnation);
   if (bytes.empty()) return Status();
   const auto topology = Topology::Decode(bytes);
   if (!topology.ok()) return topology.status();
-  given_away_ |=
-      Adopt(subject_.slots, std::make_shared<const Topology>(*topology));
+  auto shared = std::make_shared<const Topology>(*topology);
+  // If this is the log of the standby that has taken the shard's place, its
+  // next record says so, and what was applied to the slots still counts.
+  replaced_by_ = nullptr;
+  if (subject_.slots.ownership->IsReplaced(*shared)) {
+    replaced_by_ = std::move(shared);
+  } else {
+    Use(std::move(shared));
+  }
   return Status();
+}
+
+void Recovery::Use(SharedTopology topology) {
+  given_away_ |= Adopt(subject_.slots, std::move(topology));
 }
 
 Status Recovery::OnPlaced(const LogRecord& record) {
@@ -314,6 +359,21 @@ Status Recovery::Read(const RestoreRecord& restore, StoreLoader* loader) const {
 // Tables must not evict during replay: the log has a record of each eviction.
 void Recovery::StopEvictions() {
   for (Table* table : subject_.slots.store->All()) table->SetEvicts(false);
+}
+
+void TellRecovery(const Recovery& recovery, const Store& store,
+                  const Journal& journal, EventLog* events) {
+  uint64_t rows = 0;
+  for (const TableStats& table : store.Stats()) rows += table.rows;
+  std::string source = "its log";
+  if (recovery.level() == RecoveryLevel::kCheckpoint) {
+    source = recovery.checkpoint().has_value()
+                 ? "checkpoint " + recovery.checkpoint()->folder
+                 : "no checkpoint, since there is none yet";
+  }
+  TellEvent(events, kRecoveries, "this shard recovered ", store.All().size(),
+            " tables and ", rows, " rows from ", source, " (read ",
+            journal.notes(), ")");
 }
 
 void TellTornTail(const Journal& journal, EventLog* events) {

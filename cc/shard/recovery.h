@@ -49,10 +49,25 @@ class Recovery : public JournalVisitor {
                 const std::vector<ClientWindow>& clients) override;
   Status OnRecord(const LogRecord& record) override;
 
+  // Makes the shard the one whose log was replayed, from now on at `address`:
+  // its next incarnation. kFailedPrecondition if the log says that another
+  // process is. Call it before Finish.
+  Status TakePlace(const std::string& address);
+
+  // Removes the rows of slots that the shard has given away.
+  void RemoveGivenAway();
+
   // Completes the recovery, and loads the checkpoint if the log only names it.
   // Call it once, after the last record.
   Status Finish();
 
+  // The topology by which the log says that a standby has taken the shard's
+  // place; null if it does not say so.
+  const SharedTopology& replaced_by() const { return replaced_by_; }
+  // The checksum of the last record's body; nullopt if there was no record.
+  const std::optional<uint32_t>& last_crc() const { return last_crc_; }
+
+  RecoveryLevel level() const { return level_; }
   // Whether the recovery folder named the shard's id and its cluster.
   bool found_topology() const { return found_topology_; }
   // Whether the recovery folder held a base, or a record of a table or a
@@ -83,6 +98,7 @@ class Recovery : public JournalVisitor {
   Status Load(const RestoreRecord& restore);
   Status Read(const RestoreRecord& restore, StoreLoader* loader) const;
   void Remove(const SlotSet& slots);
+  void Use(SharedTopology topology);
   void StopEvictions();
 
   const RecoveryLevel level_;
@@ -98,10 +114,16 @@ class Recovery : public JournalVisitor {
   std::unordered_map<TableKey, TableIdentity> identities_;
   // Slots that were given away, and whose rows may still be there.
   SlotSet given_away_;
+  SharedTopology replaced_by_;
+  std::optional<uint32_t> last_crc_;
   // update_ and changes_ are members only to reuse their memory.
   UpdateRequest update_;
   RowChanges changes_;
 };
+
+// Logs an event that tells what a shard has recovered. `events` may be null.
+void TellRecovery(const Recovery& recovery, const Store& store,
+                  const Journal& journal, EventLog* events);
 
 // Logs an event if replay left out the end of the journal's log, because a
 // crash tore it or the user gave it up. `events` may be null.

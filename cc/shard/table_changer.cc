@@ -91,7 +91,8 @@ Status TableChanger::Drop(const DropTableRequest& request) {
               dropped->config().name, "\" with its ", dropped->Stats().rows,
               " rows");
   }
-  return log_end == 0 ? Status() : subject_.journal->BlockUntilDurable(log_end);
+  return log_end == 0 ? Status()
+                      : subject_.journal->BlockUntilAcknowledged(log_end);
 }
 
 // The table is already dropped in memory. If the log cannot record the drop,

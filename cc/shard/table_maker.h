@@ -31,7 +31,10 @@ class TableMaker {
     const Ownership* ownership;
   };
 
-  explicit TableMaker(const Subject& subject) : subject_(subject) {}
+  explicit TableMaker(const Subject& subject)
+      : subject_(subject),
+        tables_end_(subject.journal == nullptr ? 0
+                                               : subject.journal->position()) {}
 
   // Performs the request's OpeningStep and sets the request's outputs. They are
   // durable once the log is durable up to `*log_end`.
@@ -51,7 +54,7 @@ class TableMaker {
   const Subject subject_;
   std::mutex making_;
   // Log position after the last Table record. Guarded by making_.
-  uint64_t tables_end_ = 0;
+  uint64_t tables_end_;
 };
 
 }  // namespace persia

@@ -19,11 +19,18 @@ struct Member {
   // Whether the shard has left the cluster, and owns nothing any more.
   bool has_left = false;
   std::string address;  // "host:port".
+  // Rises by 1 whenever a standby takes the shard's place. A process whose
+  // incarnation is a lower one owns nothing any more.
+  uint32_t incarnation = 0;
+  // Where the shard's standby answers, which takes its place if it is lost; ""
+  // if it has none.
+  std::string standby = {};
 };
 
 inline bool operator==(const Member& a, const Member& b) {
   return a.id == b.id && a.number == b.number && a.version == b.version &&
-         a.has_left == b.has_left && a.address == b.address;
+         a.has_left == b.has_left && a.address == b.address &&
+         a.incarnation == b.incarnation && a.standby == b.standby;
 }
 
 }  // namespace persia

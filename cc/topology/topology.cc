@@ -19,6 +19,8 @@ constexpr uint32_t kMagic = 0x504f5450;  // "PTOP"
 // Upper bound of the members, those that have left included.
 constexpr size_t kMostMembers = std::numeric_limits<uint16_t>::max();
 constexpr size_t kLeastMemberBytes = 32;
+// What Encode writes. Version 0 knows no standbys.
+constexpr uint32_t kVersion = 1;
 // No slot moves as often.
 constexpr uint32_t kMostEpoch = uint32_t{1} << 31;
 
@@ -26,16 +28,24 @@ bool ComesFirst(const Member& a, const Member& b) {
   return std::tie(a.number, a.id) < std::tie(b.number, b.id);
 }
 
+// 0 for a shard that never had a standby.
+uint64_t HashOfSuccession(const Member& member) {
+  const uint64_t standby =
+      member.standby.empty() ? 0 : Mix64(HashName(member.standby));
+  return standby ^ (member.incarnation == 0 ? 0 : Mix64(member.incarnation));
+}
+
 uint64_t HashOf(const Member& member) {
   return Mix64(member.id ^ Mix64(uint64_t{member.version} << 32 |
                                  member.number << 1 | member.has_left)) ^
-         HashName(member.address);
+         HashName(member.address) ^ HashOfSuccession(member);
 }
 
 // Whether a description of a shard is valid, and not another one of it.
 bool Supersedes(const Member& a, const Member& b) {
-  return std::tie(a.version, a.has_left, a.address, a.number) >
-         std::tie(b.version, b.has_left, b.address, b.number);
+  return std::tie(a.incarnation, a.version, a.has_left, a.address, a.number,
+                  a.standby) > std::tie(b.incarnation, b.version, b.has_left,
+                                        b.address, b.number, b.standby);
 }
 
 // Neighboring slots with the same owner and epoch.
@@ -131,7 +141,7 @@ std::vector<uint8_t> Topology::Encode() const {
   }
   ByteWriter writer;
   writer.U32(kMagic);
-  writer.U32(0);
+  writer.U32(kVersion);
   writer.U64(cluster_);
   writer.U32(static_cast<uint32_t>(members_.size()));
   writer.U32(static_cast<uint32_t>(runs.size()));
@@ -140,8 +150,9 @@ std::vector<uint8_t> Topology::Encode() const {
     writer.U32(member.number);
     writer.U32(member.version);
     writer.U32(member.has_left ? 1 : 0);
-    writer.U32(0);
+    writer.U32(member.incarnation);
     writer.Text(member.address);
+    writer.Text(member.standby);
   }
   for (const Run& run : runs) {
     writer.U32(run.slots);
@@ -155,7 +166,12 @@ std::vector<uint8_t> Topology::Encode() const {
 Result<Topology> Topology::Decode(ConstBytes bytes) {
   ByteReader reader(bytes);
   const bool is_one = reader.U32() == kMagic;
-  reader.Zero32();
+  const uint32_t version = reader.U32();
+  if (is_one && version > kVersion) {
+    return Malformed(Concat("has version ", version,
+                            ", and this release reads ", kVersion,
+                            " at most: use the newer release"));
+  }
   const uint64_t cluster = reader.U64();
   const uint32_t member_count = reader.Count(kLeastMemberBytes);
   const uint32_t run_count = reader.Count(sizeof(Run));
@@ -168,8 +184,9 @@ Result<Topology> Topology::Decode(ConstBytes bytes) {
     member.number = reader.U32();
     member.version = reader.U32();
     member.has_left = reader.Bool32();
-    reader.Zero32();
+    member.incarnation = reader.U32();
     member.address = reader.Text();
+    if (version > 0) member.standby = reader.Text();
   }
   std::vector<uint64_t> owners;
   std::vector<uint32_t> epochs;
@@ -195,6 +212,11 @@ Result<Topology> Topology::Decode(ConstBytes bytes) {
   // A damaged topology would spread to all processes of the cluster.
   if (Check(*made) != check) return Malformed("is damaged");
   return made;
+}
+
+const Member* Topology::Find(uint64_t member) const {
+  const auto place = PlaceOf(member);
+  return place ? &members_[*place] : nullptr;
 }
 
 std::optional<uint32_t> Topology::PlaceOf(uint64_t member) const {
@@ -230,6 +252,7 @@ OwnedSlots Topology::OwnedBy(uint64_t member) const {
 uint64_t Topology::RouteOf(uint64_t member) const {
   uint64_t route = Mix64(cluster_ ^ Mix64(member));
   const auto place = PlaceOf(member);
+  if (place) route ^= HashOfSuccession(members_[*place]);
   for (uint32_t slot = 0; place && slot < kSlots; ++slot) {
     if (owners_->OwnerOfSlot(slot) != *place) continue;
     route = Mix64(route ^ (uint64_t{slot} << 32 | epochs_[slot]));

@@ -7,7 +7,8 @@
 // that the slot moves, so there are never two owners of the same slot and
 // epoch. (Where an owner is lost, whoever names another one makes sure that it
 // is lost. If two programs name different ones, that with the higher id is
-// valid.)
+// valid. A standby that takes a shard's place keeps the shard's id, and has the
+// next incarnation.)
 //
 // Thread-safety: an immutable value.
 
@@ -47,14 +48,17 @@ class Topology {
   uint64_t epoch() const { return epoch_; }
   // A hash of all of the topology: another one has another hash.
   uint64_t fingerprint() const { return fingerprint_; }
-  // A hash of the slots that a member owns, and of their epochs; not 0. So two
-  // processes know the same of what a member owns if they have the same hash.
+  // A hash of the slots that a member owns, of their epochs, and of the
+  // member's incarnation and standby; not 0. So two processes know the same of
+  // what a member owns if they have the same hash.
   uint64_t RouteOf(uint64_t member) const;
 
   // Ordered by number, and members with the same number by id.
   const std::vector<Member>& members() const { return members_; }
   // The place in members() of a member; nullopt if there is no such member.
   std::optional<uint32_t> PlaceOf(uint64_t member) const;
+  // The member with this id; null if there is none.
+  const Member* Find(uint64_t member) const;
   // The owners of the slots, as places in members().
   const std::shared_ptr<const SlotOwners>& owners() const { return owners_; }
   uint32_t EpochOfSlot(uint32_t slot) const { return epochs_[slot]; }

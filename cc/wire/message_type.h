@@ -35,7 +35,7 @@ inline constexpr size_t kRequestCount = std::variant_size_v<AnyRequest>;
 inline constexpr std::array<const char*, kRequestCount> kRequestNames = {
     "create_table", "lookup",   "update",     "stats",   "export",
     "assign",       "remove",   "checkpoint", "changes", "drop_table",
-    "files",        "topology", "hand_over",  "move"};
+    "files",        "topology", "hand_over",  "move",    "standby"};
 
 constexpr MessageType RequestTypeAt(size_t place) {
   return static_cast<MessageType>(

@@ -17,6 +17,7 @@ bool IsErrorCode(uint32_t number) {
     case Code::kResourceExhausted:
     case Code::kFailedPrecondition:
     case Code::kMoved:
+    case Code::kStandby:
     case Code::kUnimplemented:
     case Code::kInternal:
     case Code::kUnavailable:

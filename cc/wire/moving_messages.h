@@ -1,5 +1,6 @@
-// The messages by which slots move from shard to shard: HandOver and Move. Part
-// of messages.h, which includes this file.
+// The messages by which slots move from shard to shard, HandOver and Move, and
+// by which a standby copies a shard. Part of messages.h, which includes this
+// file.
 
 #ifndef PERSIA_CC_WIRE_MOVING_MESSAGES_H_
 #define PERSIA_CC_WIRE_MOVING_MESSAGES_H_
@@ -92,6 +93,38 @@ struct Message<MoveRequest> : PlainMessage {
       return CheckEnum(progress.state, {}, kLastMoveState,
                        "a move has the unknown state ", Code::kDataLoss);
     });
+  }
+};
+
+template <>
+struct Message<StandbyRequest> : PlainMessage {
+  static constexpr char kName[] = "Standby";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.action, request.wait_ms, request.standby, request.position,
+          request.checks, request.last_crc, request.primary_is_gone,
+          request.is_complete, request.address);
+    visit.Expect([&] {
+      PERSIA_RETURN_IF_ERROR(CheckEnum(request.action, StandbyAction::kBegin,
+                                       kLastStandbyAction,
+                                       "unknown action of a standby "));
+      if (request.wait_ms <= StandbyRequest::kMostWaitMs) return Status();
+      return InvalidArgument("wait_ms must be at most ",
+                             StandbyRequest::kMostWaitMs, ", received ",
+                             request.wait_ms);
+    });
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.position, request.member, request.base_bytes, request.end);
+    visit.Count(request.bytes);
+    visit.Array(request.bytes);
+  }
+
+  static uint64_t MostReplyBytes(const StandbyRequest&) {
+    return StandbyRequest::kMostBytes;
   }
 };
 

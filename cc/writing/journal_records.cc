@@ -216,13 +216,14 @@ RecordBody RecordBody::Uses(const UsesRecord& uses) {
   return body;
 }
 
-RecordBody RecordBody::Topology(uint64_t member,
+RecordBody RecordBody::Topology(uint64_t member, uint32_t incarnation,
                                 std::vector<uint8_t> topology) {
   RecordBody body(RecordType::kTopology);
   body.flags_ = std::move(topology);
   ByteWriter fields;
   fields.U64(member);
-  fields.U64(body.flags_.size());
+  fields.U32(static_cast<uint32_t>(body.flags_.size()));
+  fields.U32(incarnation);
   body.Array(Span<const uint8_t>(body.flags_));
   body.Close(&fields);
   return body;
@@ -393,10 +394,12 @@ Status ReadDrop(const LogRecord& record, DropTableRequest* request) {
 }
 
 Status ReadTopology(const LogRecord& record, uint64_t* member,
-                    ConstBytes* topology) {
+                    uint32_t* incarnation, ConstBytes* topology) {
   ByteReader reader(record.body);
   *member = reader.U64();
-  *topology = ReadArray<uint8_t>(&reader, reader.U64());
+  const uint32_t bytes = reader.U32();
+  *incarnation = reader.U32();
+  *topology = ReadArray<uint8_t>(&reader, bytes);
   return reader.Finish("Topology record");
 }
 

@@ -31,9 +31,9 @@
 //   Cut     = generation, number of tables, 64 bits each; for each table its
 //             key, 64 bits, its identity, a count, 64 bits, and that many
 //             numbers of 64 bits each: see Table::Rounded
-//   Topology = the shard's id, number of bytes, 64 bits each; array of as many
-//             bytes: the encoded topology, or none if the shard belongs to no
-//             cluster
+//   Topology = the shard's id, 64 bits; number of bytes, the shard's
+//             incarnation, 32 bits each; array of as many bytes: the encoded
+//             topology, or none if the shard belongs to no cluster
 //   Placed  = key, number of ids, 64 bits each; bytes of a row, 0, 32 bits
 //             each; arrays of the ids, 64 bits each, and of their rows in the
 //             table's layout
@@ -166,7 +166,8 @@ class RecordBody {
   static RecordBody Cleared(const ClearedRecord& cleared);
   static RecordBody Applied(const AppliedRecord& record);
   // Copies `topology`, which need not outlive the body.
-  static RecordBody Topology(uint64_t member, std::vector<uint8_t> topology);
+  static RecordBody Topology(uint64_t member, uint32_t incarnation,
+                             std::vector<uint8_t> topology);
 
   RecordBody(RecordBody&&) = default;
   RecordBody(const RecordBody&) = delete;
@@ -219,7 +220,7 @@ Status ReadPlaced(const LogRecord& record, PlacedRecord* placed);
 Status ReadCleared(const LogRecord& record, ClearedRecord* cleared);
 Status ReadApplied(const LogRecord& record, AppliedRecord* applied);
 Status ReadTopology(const LogRecord& record, uint64_t* member,
-                    ConstBytes* topology);
+                    uint32_t* incarnation, ConstBytes* topology);
 
 }  // namespace persia
 

@@ -25,7 +25,8 @@ namespace persia {
 class JournaledWriter : public RowWriter {
  public:
   // `journal` must outlive the writer.
-  explicit JournaledWriter(Journal* journal) : journal_(*journal) {}
+  explicit JournaledWriter(Journal* journal)
+      : journal_(*journal), changes_end_(journal->position()) {}
 
   Status Lookup(const Tables& tables, LookupRequest* request,
                 uint64_t* log_end) override;
@@ -64,8 +65,9 @@ class JournaledWriter : public RowWriter {
   std::mutex order_;
   std::unordered_map<TableKey, ToldTime> told_times_;  // Guarded by order_.
   // The log position after the last Changes record. Once the log is durable up
-  // to this position, every row that a lookup may have found is durable.
-  std::atomic<uint64_t> changes_end_{0};
+  // to this position, every row that a lookup may have found is durable. At
+  // first the log's end, since a standby may lack what a recovery has read.
+  std::atomic<uint64_t> changes_end_;
 };
 
 }  // namespace persia

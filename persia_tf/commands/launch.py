@@ -16,10 +16,10 @@ from pathlib import Path
 
 from persia_tf import errors
 from persia_tf.base.addresses import DATA_VARIABLE, SHARDS_VARIABLE, Address
-from persia_tf.commands import arguments, options, recovering
-from persia_tf.commands.options import Option
+from persia_tf.commands import arguments, launched_shards
+from persia_tf.commands.launched_shards import LaunchedShards
 from persia_tf.credentials import auth, tls
-from persia_tf.processes import local_servers, log, memory
+from persia_tf.processes import local_servers, log
 from persia_tf.processes.local_servers import LocalServers, StartError
 from persia_tf.processes.programs import Programs
 from persia_tf.processes.signals import BlockedSignals
@@ -30,25 +30,10 @@ persia launch --ps 2 -- python train.py --epochs 3
 persia launch --ps 2 --workers 2 -- python train.py
 persia launch --ps 2 --data-workers 4 -- python train.py
 persia launch --ps 2 --recovery log --checkpoint-root ckpt -- python train.py
+persia launch --ps 2 --standbys 1 -- python train.py
 """
 
 _LOGGER = logging.getLogger("persia.launch")
-
-# Options that `persia launch` passes on to the `persia ps` of each shard.
-_SHARD_OPTIONS = (
-    Option(
-        "--memory-limit",
-        metavar="BYTES",
-        help="the most memory for the tables of each shard: see persia ps --help "
-        f"(default: equal parts of {memory.DEFAULT_PERCENT:g}%% of this machine's)",
-    ),
-    recovering.CHECKPOINT_ROOT,
-    *recovering.options(
-        "each shard has a subfolder, from which the next launch recovers it; default: "
-        "a temporary folder if --recovery is given, else no folder, and then servers "
-        "that end are not restarted"
-    ),
-)
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LOG_SECONDS = 5.0
@@ -97,14 +82,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long the shards, and then the workers of each kind, may take to "
         "start (%(default)g)",
     )
-    options.declare(parser, _SHARD_OPTIONS)
+    launched_shards.add_arguments(parser)
     parser.add_argument(
         "--metrics-port",
         type=arguments.port,
         metavar="PORT",
         help="first port of Prometheus's metrics, over HTTP or HTTPS with TLS; shards "
-        "have it and those after it, then embedding workers, then the program, which "
-        "finds its own in $PERSIA_METRICS_PORT; 0: any free ones (default: no metrics)",
+        "have it and those after it, then standbys, embedding workers and the program, "
+        "which finds its own in $PERSIA_METRICS_PORT; 0: any free ones (default: no "
+        "metrics)",
     )
     arguments.add_auth_token_file(parser)
     log.add_arguments(parser)
@@ -116,12 +102,7 @@ def run(args: argparse.Namespace) -> int:
     env = local_servers.environment(
         auth.token_file(args.auth_token_file), arguments.tls_of(args)
     )
-    if not args.recovery and not args.recovery_folder:
-        recovering.check_folder(
-            *(args, _SHARD_OPTIONS),
-            "--recovery-folder, from which the next launch recovers the shards, or "
-            "--recovery",
-        )
+    launched_shards.check(args)
     _check_metrics_ports(args)
     log.start(args.log_level, "persia.launch")
     with tempfile.TemporaryDirectory(prefix="persia-") as folder:
@@ -130,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_metrics_ports(args: argparse.Namespace) -> None:
     """Refuses a first port after which there are too few for all processes."""
-    processes = args.ps + args.embedding_workers + args.workers
+    processes = _count_servers(args) + args.workers
     last = (args.metrics_port or 0) + processes - 1
     if args.metrics_port and last > _LAST_PORT:
         raise errors.InvalidArgumentError(
@@ -138,6 +119,11 @@ def _check_metrics_ports(args: argparse.Namespace) -> None:
             f"one for each process, but the last one would be {last}, above "
             f"{_LAST_PORT}: give a lower one, or 0 for any free ones"
         )
+
+
+def _count_servers(args: argparse.Namespace) -> int:
+    """Returns how many processes with metrics come before the program's."""
+    return args.ps * (1 + args.standbys) + args.embedding_workers
 
 
 class _NotRunError(Exception):
@@ -155,23 +141,23 @@ class _Launch:
         """Prepares a launch; files in `folder` are removed when the launch ends."""
         self._args = args
         self._data_folder = folder / "data"
-        self._shard_values = options.values(_SHARD_OPTIONS, args)
-        if args.recovery and not args.recovery_folder:
-            self._shard_values["recovery_folder"] = str(folder / "recovery")
         self._env = env
         # Set up signals before any thread starts, so that only this thread gets them.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._signals = BlockedSignals([*_FORWARDED, signal.SIGCHLD])
+        self._shards = LaunchedShards(args, folder / "recovery", _LOGGER)
         self._servers = LocalServers(
             *(folder, env, self._signals.previous_mask),
-            recovers=bool(self._shard_values["recovery_folder"]),
+            recovers=self._shards.recover,
             recovery_option="--recovery",
             logger=_LOGGER,
         )
 
     def run(self) -> int:
         try:
-            shards = self._start("ps", self._shard_options())
+            shards = self._shards.start(
+                *(self._servers, self._rest_before_the_program, self._metrics_option)
+            )
             workers = self._start("worker", self._worker_options(shards))
             variables = {SHARDS_VARIABLE: _joined(workers or shards)}
             if self._args.data_workers:
@@ -189,20 +175,11 @@ class _Launch:
         finally:
             self._servers.stop(self._rest)
 
-    def _shard_options(self) -> list[list[str]]:
-        count = self._args.ps
-        return [
-            local_servers.shard_command_line(
-                *(index, count, self._shard_values, self._args.log_level)
-            )
-            + self._metrics_option(index)
-            for index in range(count)
-        ]
-
     def _worker_options(self, shards: list[Address]) -> list[list[str]]:
         options = [f"--ps={_joined(shards)}", f"--log-level={self._args.log_level}"]
+        first = _count_servers(self._args) - self._args.embedding_workers
         return [
-            [*options, *self._metrics_option(self._args.ps + index)]
+            [*options, *self._metrics_option(first + index)]
             for index in range(self._args.embedding_workers)
         ]
 
@@ -226,9 +203,10 @@ class _Launch:
         return first + index if first else first
 
     def _start(self, command: str, options: list[list[str]]) -> list[Address]:
-        return self._servers.start(
+        servers = self._servers.start(
             command, options, self._args.start_timeout, self._rest_before_the_program
         )
+        return [server.address for server in servers]
 
     def _announce(
         self,
@@ -256,7 +234,7 @@ class _Launch:
         try:
             program = Programs(
                 *(self._args.program, env, self._args.workers, mask),
-                self._metrics_port(self._args.ps + self._args.embedding_workers),
+                self._metrics_port(_count_servers(self._args)),
             )
         except OSError as error:
             raise _NotRunError(
@@ -265,6 +243,7 @@ class _Launch:
                 127 if isinstance(error, FileNotFoundError) else 126,
             ) from error
         while True:
+            self._shards.tend()
             self._servers.tend()
             code = program.poll()
             if code is not None:

@@ -19,6 +19,7 @@ from persia_tf.commands import (
     checkpoint,
     data,
     launch,
+    promote,
     ps,
     reshard,
     serve,
@@ -85,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
         ("top", top, "show a cluster's load, live", None),
         ("table", table, "show and drop the tables of shards", None),
         ("reshard", reshard, "add, remove and replace the shards of a cluster", None),
+        ("promote", promote, "make a standby take its primary's place", None),
         ("checkpoint", checkpoint, "save, restore, list and verify rows", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),
     ):

@@ -26,6 +26,7 @@ persia ps --port 7000
 persia ps --port 7000 --recovery-folder recovery --checkpoint-root checkpoints
 persia ps --host 0.0.0.0 --auth-token-file token --memory-limit 64GiB
 persia ps --port 7100 --replica-of 10.0.0.1:7000
+persia ps --recovery-folder recovery --standby-of 10.0.0.1:7000
 """
 
 # The options of `persia ps`, in the order in which its help lists them.
@@ -58,6 +59,23 @@ OPTIONS = (
         "--checkpoint-root or --recovery-folder (default: be a shard, not a replica)",
     ),
     *recovering.options("default: no folder, so after a restart the shard is empty"),
+    recovering.ACKNOWLEDGE,
+    Option(
+        "--standby-of",
+        type=arguments.address,
+        metavar="HOST:PORT",
+        help="receive the recovery log of this shard, which has the same token, TLS "
+        "and --checkpoint-root, and take its place when persia promote says so; needs "
+        "--recovery-folder and --recovery log, and has no effect once the process was "
+        "promoted (default: be a shard, not a standby)",
+    ),
+    Option(
+        "--standby-address",
+        type=arguments.address,
+        metavar="HOST:PORT",
+        help="where programs and the primary reach this standby (default: --host and "
+        "the port at which it listens; --host must then not be 0.0.0.0)",
+    ),
 )
 
 
@@ -69,15 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT; a second signal ends the process at once."""
-    if not args.recovery_folder:
-        recovering.check_folder(
-            args, OPTIONS, "--recovery-folder, from which the shard recovers its rows"
-        )
-    if args.replica_of and (args.checkpoint_root or args.recovery_folder):
-        raise errors.InvalidArgumentError(
-            "--replica-of cannot be combined with --checkpoint-root or "
-            f"--recovery-folder: a replica gets its rows from {args.replica_of}"
-        )
+    _check(args)
 
     def start(where: Listening) -> Server:
         from persia_tf import files
@@ -95,5 +105,35 @@ def run(args: argparse.Namespace) -> int:
             *(servers.SHARD, health.PS_SERVICE, "persia.ps", where, values)
         )
 
-    title = "Replica" if args.replica_of else "Shard"
-    return running.run(args, title, "persia.ps", start)
+    return running.run(args, _title(args), "persia.ps", start)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuses options that exclude each other, or lack others that they need."""
+    if args.replica_of and args.standby_of:
+        raise errors.InvalidArgumentError(
+            "--standby-of cannot be combined with --replica-of: a process is a standby "
+            f"or a replica. Received: --standby-of {args.standby_of} "
+            f"--replica-of {args.replica_of}"
+        )
+    if args.replica_of and (args.checkpoint_root or args.recovery_folder):
+        raise errors.InvalidArgumentError(
+            "--replica-of cannot be combined with --checkpoint-root or "
+            f"--recovery-folder: a replica gets its rows from {args.replica_of}"
+        )
+    if not args.recovery_folder:
+        recovering.check_folder(
+            args, OPTIONS, "--recovery-folder, from which the shard recovers its rows"
+        )
+    recovering.check_log(args, OPTIONS)
+    if args.standby_address and not args.standby_of:
+        raise errors.InvalidArgumentError(
+            "--standby-address needs --standby-of, the shard whose place the process "
+            f"can take. Received: --standby-address {args.standby_address}"
+        )
+
+
+def _title(args: argparse.Namespace) -> str:
+    if args.standby_of:
+        return "Standby"
+    return "Replica" if args.replica_of else "Shard"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from persia_tf import errors
 from persia_tf.commands import arguments
@@ -15,6 +16,16 @@ CHECKPOINT_ROOT = Option(
     metavar="FOLDER",
     help="folder, or URL such as s3://BUCKET/FOLDER, for checkpoints, which all shards "
     "must reach; requests cannot reach files outside of it (default: no checkpoints)",
+)
+
+ACKNOWLEDGE = Option(
+    "--acknowledge",
+    choices=("self", "standby"),
+    default="self",
+    help="when a shard answers an update: once its own log has it (self), or once its "
+    "standby has it too, so that nothing is lost if the shard's machine is "
+    "(standby); a shard that never had a standby with all its rows does not wait for "
+    "one (%(default)s)",
 )
 
 
@@ -65,8 +76,10 @@ def options(without_folder: str) -> tuple[Option, ...]:
     )
 
 
-# The options that have no effect unless a shard has a folder to recover from.
-_OF_FOLDER = ("recovery", "log_sync", "log_size", "lose_log_from")
+# Options that need the recovery log, and those that need only the folder, to recover
+# from the log or a checkpoint.
+_OF_LOG = ("acknowledge", "standby_of")
+_OF_FOLDER = ("recovery", "log_sync", "log_size", "lose_log_from", *_OF_LOG)
 
 
 def check_folder(
@@ -82,9 +95,37 @@ def check_folder(
     Raises:
         InvalidArgumentError: If an option about recovery is not the default.
     """
+    for option, value in _given(args, options, _OF_FOLDER):
+        raise errors.InvalidArgumentError(
+            f"{option.flag} needs {folder}. Received: {option.flag} {value}"
+        )
+
+
+def check_log(args: argparse.Namespace, options: Iterable[Option]) -> None:
+    """Refuses options about standbys, to which shards send their recovery logs.
+
+    Args:
+        args: The command's options.
+        options: The declarations of the command's options.
+
+    Raises:
+        InvalidArgumentError: If such an option is not the default, and the shard's
+            folder has no log.
+    """
+    if args.recovery != "checkpoint":
+        return
+    for option, value in _given(args, options, _OF_LOG):
+        raise errors.InvalidArgumentError(
+            f"{option.flag} needs --recovery log, since a standby receives its "
+            f"primary's log. Received: {option.flag} {value} --recovery checkpoint"
+        )
+
+
+def _given(
+    args: argparse.Namespace, options: Iterable[Option], names: Iterable[str]
+) -> Iterator[tuple[Option, Any]]:
+    """Yields the options of some names whose values are not the defaults."""
     for option in options:
         value = getattr(args, option.name)
-        if option.name in _OF_FOLDER and value != option.how.get("default"):
-            raise errors.InvalidArgumentError(
-                f"{option.flag} needs {folder}. Received: {option.flag} {value}"
-            )
+        if option.name in names and value != option.how.get("default"):
+            yield option, value

@@ -89,8 +89,8 @@ def to_text(
     nothing = ["-"] * (len(PROCESS_COLUMNS) - 2)
     lines += [(failure.address, "DOWN", *nothing) for failure in failures]
     text = align(tuple(PROCESS_COLUMNS), lines, 1)
-    replicas = [_replica_line(each) for each in processes if each.source]
-    text = "\n\n".join([text, *(["\n".join(replicas)] if replicas else [])])
+    copies = [_copy_line(each) for each in processes if each.source]
+    text = "\n\n".join([text, *(["\n".join(copies)] if copies else [])])
     tables = sorted(
         ((table, process.address) for process in processes for table in process.tables),
         key=lambda part: part[0].name,
@@ -109,7 +109,9 @@ def tables_to_text(tables: Sequence[tuple[stats.TableStats, str]]) -> str:
     return align(("TABLE", "SHARD", *TABLE_COLUMNS), rows, 2)
 
 
-def _replica_line(process: stats.ProcessStats) -> str:
+def _copy_line(process: stats.ProcessStats) -> str:
+    if process.role == "standby":
+        return f"{process.address} is a standby of {process.source}."
     replica = f"{process.address} is a replica of {process.source}"
     if process.behind_seconds is None:
         return f"{replica}, which has not received all rows yet."

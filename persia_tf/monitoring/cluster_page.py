@@ -170,7 +170,9 @@ def _state(process: ProcessStats) -> str:
         )
     if process.lost_updates:
         states.append(f"lost up to {process.lost_updates} updates")
-    if process.source:
+    if process.role == "standby":
+        states.append(f"standby of {process.source}")
+    elif process.source:
         behind = process.behind_seconds
         late = "copying" if behind is None else f"{behind:.1f} s behind"
         states.append(f"{late} {process.source}")

@@ -180,6 +180,7 @@ _VOLUME = (
 # What the servers of each role report of themselves, and of their tables.
 _OF_ROLE = {
     "shard": ((*SERVER, *STORE, *LOG, *CHECKPOINT), TABLE),
+    "standby": (SERVER, ()),
     "replica": ((*SERVER, *STORE), TABLE),
     "worker": ((*SERVER, *WORKER), COPIES),
 }
@@ -278,5 +279,5 @@ def _requests(process: stats.ProcessStats) -> Iterable[Any]:
 
 def _replica(process: stats.ProcessStats) -> Iterable[Any]:
     behind = process.behind_seconds
-    if process.source and behind is not None:
+    if process.role == "replica" and behind is not None:
         yield from families([_BEHIND], [({}, {"behind": behind})])

@@ -66,6 +66,7 @@ STATUS_FUNCTIONS = {
     ),
     "persia_cluster_leave": (ClusterHandle, ctypes.c_uint64),
     "persia_cluster_move": (ClusterHandle, ctypes.POINTER(Move)),
+    "persia_cluster_promote": (ClusterHandle, ctypes.c_char_p, ctypes.c_int),
     "persia_topology_member": (
         *(TopologyHandle, ctypes.c_int),
         ctypes.POINTER(Member),

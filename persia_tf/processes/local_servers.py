@@ -6,11 +6,10 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from persia_tf.base.addresses import Address
 from persia_tf.credentials import auth, tls
 from persia_tf.processes import memory, signals
 from persia_tf.processes.children import Child
@@ -21,6 +20,12 @@ from persia_tf.processes.launched import LaunchedServer
 _STOP_SECONDS = signals.DRAIN_SECONDS + 5.0
 _POLL_SECONDS = 0.02
 _LOG_SECONDS = 5.0
+
+# The end of a message about a server that ended before it listened again.
+FAILED_RESTART = (
+    "it failed to restart, for the reason in its log above, and the program's requests "
+    "to it will fail"
+)
 
 
 class StartError(Exception):
@@ -66,22 +71,21 @@ def environment(token_file: str, encryption: tls.TLS | None) -> dict[str, str]:
 
 
 def shard_command_line(
-    index: int, count: int, values: Mapping[str, Any], log_level: str
+    recovery_folder: str | None, count: int, values: Mapping[str, Any], log_level: str
 ) -> list[str]:
     """Returns the arguments of `persia ps` for one of several shards.
 
     Args:
-        index: The shard's index.
-        count: The number of shards.
+        recovery_folder: The shard's own recovery folder; None for no folder.
+        count: The number of shards and standbys.
         values: The values of options of `persia ps`, by name; None means an option's
             default. If `memory_limit` is None, the shards share the default limit for
-            this machine equally. Each shard gets a subfolder of `recovery_folder`.
+            this machine equally.
         log_level: The value of `--log-level`.
     """
     own = dict(values)
     own["memory_limit"] = values.get("memory_limit") or memory.share_of(count)
-    if values.get("recovery_folder"):
-        own["recovery_folder"] = os.path.join(values["recovery_folder"], f"ps-{index}")
+    own["recovery_folder"] = recovery_folder
     return [f"--log-level={log_level}", *_command_line(own)]
 
 
@@ -127,6 +131,7 @@ class LocalServers:
         self._logger = logger
         self._servers: list[LaunchedServer] = []
         self._given_up: set[str] = set()
+        self._tended_elsewhere: set[str] = set()
 
     def start(
         self,
@@ -134,7 +139,8 @@ class LocalServers:
         options: Sequence[list[str]],
         seconds: float,
         rest: Callable[[float], None],
-    ) -> list[Address]:
+        are_standbys: bool = False,
+    ) -> list[LaunchedServer]:
         """Starts servers of one kind and waits until all of them listen.
 
         Args:
@@ -143,9 +149,10 @@ class LocalServers:
             seconds: How long the servers may take to start.
             rest: A function that waits for at most the given seconds. An exception from
                 `rest` ends the start.
+            are_standbys: Whether the servers are standbys of shards.
 
         Returns:
-            The address of each server.
+            The servers.
 
         Raises:
             OSError: If a server cannot be run.
@@ -156,7 +163,8 @@ class LocalServers:
         started = []
         for index, each in enumerate(options):
             server = LaunchedServer(
-                command, index, each, self._folder, self._env, self._signal_mask
+                *(command, index, each, self._folder, self._env, self._signal_mask),
+                is_standby=are_standbys,
             )
             self._servers.append(server)
             started.append(server)
@@ -165,7 +173,11 @@ class LocalServers:
             for server in started:
                 _check_start(server, seconds, too_late)
             rest(_POLL_SECONDS)
-        return [server.address for server in started]
+        return started
+
+    def leave(self, servers: Iterable[LaunchedServer]) -> None:
+        """Makes `tend` ignore some servers, which another object tends."""
+        self._tended_elsewhere |= {server.name for server in servers}
 
     def tend(self) -> None:
         """Logs which servers have ended, and restarts those that recover.
@@ -174,7 +186,7 @@ class LocalServers:
         """
         for server in self._servers:
             code = server.child.poll()
-            if code is None or server.title in self._given_up:
+            if code is None or server.name in self._given_up | self._tended_elsewhere:
                 continue
             server.child.join_log(_LOG_SECONDS)
             recovers = self._recovers or server.loses_nothing
@@ -182,23 +194,17 @@ class LocalServers:
             if comes_back:
                 outcome = "it is being restarted"
             elif recovers:
-                outcome = (
-                    "it failed to restart, for the reason in its log above, and the "
-                    "program's requests to it will fail"
-                )
+                outcome = FAILED_RESTART
             else:
                 outcome = (
                     "the program's requests to it will fail (with "
                     f"{self._recovery_option} it would be restarted)"
                 )
-            self._logger.error(
-                "%s (%s, pid %d) ended with exit code %d; %s",
-                *(server.title, server.address, server.child.pid, code, outcome),
-            )
+            self._logger.error("%s; %s", server.told_end(code), outcome)
             if comes_back:
                 server.restart()
             else:
-                self._given_up.add(server.title)
+                self._given_up.add(server.name)
 
     def stop(self, rest: Callable[[float], bool]) -> None:
         """Sends SIGTERM to the servers, and kills servers that do not stop in time.
@@ -207,10 +213,14 @@ class LocalServers:
             rest: A function that waits for at most the given seconds. If it returns
                 False, all servers are killed immediately.
         """
-        # Stop the others before shards, since requests in flight on embedding workers
-        # need the shards.
-        for shards in (False, True):
-            group = [each.child for each in self._servers if each.is_shard == shards]
+        # Requests in flight on embedding workers need the shards, and requests in
+        # flight on shards may need the standbys.
+        for role in ((False, False), (True, False), (True, True)):
+            group = [
+                each.child
+                for each in self._servers
+                if (each.is_shard, each.is_standby) == role
+            ]
             stop(group, rest, self.kill)
         for server in self._servers:
             server.child.join_log(_LOG_SECONDS)

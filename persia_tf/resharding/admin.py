@@ -5,15 +5,12 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import enum
-import os
-from collections.abc import Sequence
 
 import numpy as np
 
 from persia_tf import errors
-from persia_tf.credentials import auth
-from persia_tf.credentials import tls as tls_lib
 from persia_tf.native import capi, cluster_types
+from persia_tf.resharding.connection import ClusterConnection
 from persia_tf.resharding.plan import Move
 
 SLOTS = 16384
@@ -101,41 +98,8 @@ class MoveProgress:
     most_held: float
 
 
-class ClusterAdmin:
-    """Asks the shards of a cluster for their topology, and changes it.
-
-    Args:
-        addresses: `"host:port"` of some shards of the cluster.
-        timeout: Seconds to wait for each answer.
-        auth_token_file: As in `ptf.Cluster`.
-        tls: As in `ptf.Cluster`, or None.
-    """
-
-    def __init__(
-        self,
-        addresses: Sequence[str],
-        timeout: float,
-        auth_token_file: str | os.PathLike[str] | None = None,
-        tls: tls_lib.TLS | None = None,
-    ) -> None:
-        self._handle = cluster_types.ClusterHandle()
-        token = auth.read_token(auth.token_file(auth_token_file))
-        credentials = tls_lib.read(tls).native()
-        capi.library().persia_cluster_open(
-            *(capi.utf8(",".join(addresses)), token, ctypes.byref(credentials)),
-            *(timeout, ctypes.byref(self._handle)),
-        )
-
-    def close(self) -> None:
-        """Closes the connections."""
-        capi.library().persia_cluster_free(self._handle)
-        self._handle = cluster_types.ClusterHandle()
-
-    def __enter__(self) -> ClusterAdmin:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+class ClusterAdmin(ClusterConnection):
+    """Asks the shards of a cluster for their topology, and changes it."""
 
     def topology(self, *, all_must_answer: bool = True) -> Topology:
         """Asks all shards, and tells each what the others know.

@@ -312,7 +312,7 @@ def test_options_about_recovery_need_it(persia):
     assert command.wait() == 1
     (line,) = command.stderr.splitlines()
     assert line.startswith("persia launch: --log-sync needs --recovery-folder")
-    assert "or --recovery" in line
+    assert "--recovery or --standbys" in line
 
 
 def test_a_shard_that_cannot_come_back_is_told(launch, tmp_path):

@@ -5,6 +5,7 @@ import socket
 import sys
 import urllib.request
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 
@@ -86,21 +87,26 @@ def test_a_launch_gives_every_process_its_port(persia):
     command.wait_for(r"\[program 1\] 0")
 
 
-def test_the_ports_of_a_launch_follow_each_other(persia):
+@pytest.mark.parametrize("standbys", [0, 1])
+def test_the_ports_of_a_launch_follow_each_other(persia, standbys):
     with socket.create_server(("127.0.0.1", 0)) as used:
         first = used.getsockname()[1]
     ask = "import os; print(os.environ['PERSIA_METRICS_PORT'])"
     command = persia(
         *("launch", "--ps=1", "--embedding-workers=1", f"--metrics-port={first}"),
-        *("--", sys.executable, "-c", ask),
+        *(f"--standbys={standbys}", "--", sys.executable, "-c", ask),
     )
-    # Another program may have taken the port of the embedding worker meanwhile.
+    ports = list(range(first, first + 2 + standbys))
+    # Another program may have taken one of the ports after the first meanwhile.
     if command.wait() != 0:
-        assert f"cannot listen on 127.0.0.1:{first + 1} for metrics" in command.stderr
+        busy = re.search(r"cannot listen on \S+:(\d+) for metrics", command.stderr)
+        assert busy and int(busy[1]) in ports[1:]
         return
-    assert command.stdout == f"{first + 2}\n"
-    told = command.wait_for(r"Metrics on http://127\.0\.0\.1:(\d+)/metrics", 2)
-    assert sorted(int(match[1]) for match in told) == [first, first + 1]
+    assert command.stdout == f"{ports[-1] + 1}\n"
+    told = command.wait_for(r"(\w+) 0b?\] .* http://127.0.0.1:(\d+)/m", len(ports))
+    assert sorted(int(match[2]) for match in told) == ports
+    [worker] = [int(match[2]) for match in told if match[1] == "worker"]
+    assert worker == ports[-1]
 
 
 def test_a_launch_whose_ports_would_be_too_high_is_refused(persia):

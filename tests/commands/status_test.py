@@ -218,3 +218,12 @@ def test_shards_that_are_all_down_are_asked_once(monkeypatch):
         asking.ask_each(args)
     assert str(raised.value) == "shard 0 of 2 (a:1) did not answer within 5 s"
     assert sorted(asked) == ["a:1", "b:1"]
+
+
+def test_a_standby_has_a_line_of_its_own():
+    standby = stats.ProcessStats(
+        **{**vars(PROCESSES[0]), "role": "standby", "source": "10.0.0.1:7000"}
+    )
+    assert f"\n\n{standby.address} is a standby of 10.0.0.1:7000.\n\n" in (
+        status.to_text([standby])
+    )

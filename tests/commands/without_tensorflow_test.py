@@ -48,6 +48,9 @@ def test_they_run(persia, light, tmp_path):
     processes = json.loads(run("status", "--json", worker))["processes"]
     assert [each["address"] for each in processes] == [worker, shard]
     assert run("table", "ls", shard) == "No tables.\n"
+    promoted = persia("promote", shard, env=light)
+    assert promoted.wait() == 1
+    assert "no standby" in promoted.stderr
     page = run("top", "--once", "--interval=0.1", worker)
     assert page.startswith("2 of 2 servers up, 0 tables")
     for action in ("save", "restore"):

@@ -40,6 +40,11 @@ class Repeated:
         except BaseException as error:
             self._error = error
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the calls go on: none has failed."""
+        return self._thread.is_alive()
+
     def __enter__(self) -> Repeated:
         self._thread.start()
         return self

@@ -39,6 +39,7 @@ bool HasItsOwnThread(const SampleMessage& request) {
   if (request.type == kRequestType<FilesRequest>) return true;
   if (request.type == kRequestType<HandOverRequest>) return true;
   if (request.type == kRequestType<MoveRequest>) return true;
+  if (request.type == kRequestType<StandbyRequest>) return true;
   if (request.type != kRequestType<CheckpointRequest>) return false;
   CheckpointRequest checkpoint;
   return DecodeRequest(request.body, &checkpoint).ok() &&

@@ -292,6 +292,7 @@ def test_a_server_that_is_down_is_shown_with_its_error():
         ({"lost_updates": 7}, "lost up to 7 updates"),
         ({"role": "replica", "source": "a:1", "behind_seconds": 0.25}, "0.2 s behind"),
         ({"role": "replica", "source": "a:1"}, "copying"),
+        ({"role": "standby", "source": "a:1", "behind_seconds": 0.0}, "standby of a:1"),
     ],
 )
 def test_the_state_tells_what_is_wrong(more, shown):

@@ -101,22 +101,26 @@ def test_the_volume_of_a_folder_is_told(tmp_path):
 
 
 def test_a_replica_tells_how_far_it_is_behind():
-    replica = dataclasses.replace(PROCESS, source="10.0.0.2:7000", behind_seconds=0.5)
+    replica = dataclasses.replace(
+        PROCESS, role="replica", source="10.0.0.2:7000", behind_seconds=0.5
+    )
     assert samples(replica)["persia_replica_behind_seconds",] == 0.5
     copying = dataclasses.replace(replica, behind_seconds=None)
     assert ("persia_replica_behind_seconds",) not in samples(copying)
+    standby = dataclasses.replace(replica, role="standby")
+    assert ("persia_replica_behind_seconds",) not in samples(standby)
 
 
 def test_a_server_reports_what_its_role_has():
     told = {
         role: samples(dataclasses.replace(PROCESS, role=role))
-        for role in ("shard", "replica", "worker")
+        for role in ("shard", "standby", "replica", "worker")
     }
 
     def reporting(*sample):
         return [role for role, values in told.items() if sample in values]
 
-    assert reporting("persia_server_connections") == ["shard", "replica", "worker"]
+    assert reporting("persia_server_connections") == list(told)
     assert reporting("persia_store_memory_bytes") == ["shard", "replica"]
     assert reporting("persia_table_rows", "user") == ["shard", "replica"]
     assert reporting("persia_log_failed") == ["shard"]

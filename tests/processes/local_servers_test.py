@@ -5,7 +5,7 @@ from persia_tf.processes import local_servers, memory
 
 def test_the_command_line_of_a_shard_has_the_values_that_are_given():
     values = {"log_size": 6, "checkpoint_root": "a b", "recovery": None}
-    assert local_servers.shard_command_line(1, 2, values, "info") == [
+    assert local_servers.shard_command_line(None, 2, values, "info") == [
         "--log-level=info",
         "--log-size=6",
         "--checkpoint-root=a b",
@@ -13,10 +13,10 @@ def test_the_command_line_of_a_shard_has_the_values_that_are_given():
     ]
 
 
-def test_each_shard_has_a_recovery_folder_of_its_own():
-    values = {"recovery_folder": "logs", "memory_limit": "1GiB"}
-    assert local_servers.shard_command_line(1, 2, values, "info") == [
+def test_a_shard_has_the_recovery_folder_and_the_limit_that_are_given():
+    values = {"memory_limit": "1GiB"}
+    assert local_servers.shard_command_line("logs/ps-1", 2, values, "info") == [
         "--log-level=info",
-        "--recovery-folder=logs/ps-1",
         "--memory-limit=1GiB",
+        "--recovery-folder=logs/ps-1",
     ]

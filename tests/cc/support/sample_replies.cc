@@ -105,6 +105,15 @@ void AddMovingReplies(std::vector<SampleMessage>* samples) {
   move.progress.slots = 9;
   move.progress.moved = 2;
   AddReply(move, samples);
+
+  StandbyRequest standby;
+  AddReply(standby, samples);
+  standby.position = 3;
+  standby.member = 6;
+  standby.base_bytes = 4;
+  standby.bytes = {1, 2, 3};
+  standby.end = 5;
+  AddReply(standby, samples);
 }
 
 void AddCheckpointReplies(std::vector<SampleMessage>* samples) {

@@ -212,6 +212,22 @@ void AddMoves(std::vector<SampleMessage>* samples) {
     move.action = action;
     AddRequest(move, samples);
   }
+  StandbyRequest standby;
+  for (const StandbyAction action :
+       {StandbyAction::kBegin, StandbyAction::kBase, StandbyAction::kRecords,
+        StandbyAction::kRetire, StandbyAction::kPromote}) {
+    standby.action = action;
+    AddRequest(standby, samples);
+  }
+  standby.standby = 7;
+  standby.position = 3;
+  standby.checks = true;
+  standby.last_crc = 5;
+  standby.address = "127.0.0.1:1";
+  standby.primary_is_gone = true;
+  standby.is_complete = true;
+  AddRequest(standby, samples);
+
   move.source = 7;
   move.address = "127.0.0.1:1";
   move.slots.set(5);

@@ -176,5 +176,41 @@ TEST(SlotSetTest, IsNamedAsRanges) {
             "0-2, 7, 16382-16383");
 }
 
+TEST(TopologyTest, AShardsStandbyAndIncarnationAreKnown) {
+  const Topology before = Cluster(2);
+  Member shard = before.members()[0];
+  shard.standby = "h:200";
+  ++shard.version;
+  const Topology with = before.WithMember(shard);
+  EXPECT_EQ(with.Find(100)->standby, "h:200");
+  EXPECT_EQ(with.Find(7), nullptr);
+  EXPECT_NE(with.RouteOf(100), before.RouteOf(100));
+  EXPECT_EQ(with.RouteOf(101), before.RouteOf(101));
+  EXPECT_NE(with.fingerprint(), before.fingerprint());
+  ExpectSame(*Topology::Decode(with.Encode()), with);
+
+  Member taken = shard;
+  taken.address = "h:200";
+  taken.standby.clear();
+  ++taken.incarnation;
+  const Topology after = with.WithMember(taken);
+  EXPECT_NE(after.RouteOf(100), before.RouteOf(100));
+  EXPECT_EQ(after.SlotsOf(100), before.SlotsOf(100));
+  ExpectSame(*Topology::Decode(after.Encode()), after);
+}
+
+TEST(TopologyTest, ALaterIncarnationIsValidWhateverTheVersions) {
+  const Topology before = Cluster(2);
+  Member taken = before.members()[0];
+  taken.address = "h:200";
+  ++taken.incarnation;
+  Member old = before.members()[0];
+  old.version = 9;
+  const Topology a = before.WithMember(taken);
+  const Topology b = before.WithMember(old);
+  EXPECT_EQ(a.Merged(b)->Find(100)->address, "h:200");
+  EXPECT_EQ(b.Merged(a)->Find(100)->address, "h:200");
+}
+
 }  // namespace
 }  // namespace persia
