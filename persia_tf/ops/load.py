@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from persia_tf import errors
 from persia_tf.native import capi
 
 OPS_NAME = "_persia_ops.so"
+
+_loading = threading.Lock()
 
 
 def library_path() -> Path:
@@ -36,6 +39,13 @@ def ops() -> Any:
     Raises:
         LibraryLoadError: if the library is missing, or TensorFlow cannot load it.
     """
+    # Programs may build their first layers on several threads at once.
+    with _loading:
+        return _load()
+
+
+@functools.cache
+def _load() -> Any:
     # Load the core first, since the op library depends on it.
     capi.library()
     path = library_path()
