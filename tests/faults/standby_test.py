@@ -257,13 +257,15 @@ class Launch:
             assert self._process.poll() is None, self.log
             return self.steps >= target
 
-        wait_until(made, f"{count} steps; the log is\n{self.log}")
+        # The program loads TensorFlow first.
+        wait_until(made, f"{count} steps", seconds=300)
 
     def wait_for(self, pattern: str, count: int = 1) -> list[re.Match]:
         """Waits until the log has so many matches; gives them."""
         wait_until(
             lambda: len(re.findall(pattern, self.log)) >= count,
             f"{count} {pattern!r}; the log is\n{self.log}",
+            seconds=300,
         )
         return list(re.finditer(pattern, self.log))
 
