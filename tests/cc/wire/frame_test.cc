@@ -41,7 +41,7 @@ TEST(FrameTest, HeaderHasTheseBytes) {
   const OutFrame frame = NineBytes();
   // Magic, version, type; request id; body length; checksums.
   EXPECT_EQ(Hex(ConstBytes(frame.head.data(), 28)),
-            "505253310c000400\n"
+            "505253310d000400\n"
             "8877665544332211\n"
             "0900000000000000\n"
             "839206e3");
@@ -101,7 +101,7 @@ TEST(FrameTest, BadMagicSaysThatAnotherProgramMayBeThere) {
 }
 
 TEST(FrameTest, UnknownMessageTypesAreRefused) {
-  for (const uint16_t type : {0, 30, 99, 104, 0xffff}) {
+  for (const uint16_t type : {0, 32, 99, 104, 0xffff}) {
     FrameHeader header;
     const Status status =
         Parse(NineBytes(static_cast<MessageType>(type)), &header);
