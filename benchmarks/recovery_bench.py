@@ -211,7 +211,7 @@ def growth(before: Mapping[Path, int], after: Mapping[Path, int]) -> int:
 def ratios(turns: Sequence[Rates]) -> dict[str, dict[str, float]]:
     """Returns the spread of each side's ratio to the plain side of the same turn."""
     spreads = {}
-    for side in SIDES:
+    for side in turns[0]:
         if side == PLAIN:
             continue
         of_turns = [turn[side] / turn[PLAIN] for turn in turns]
