@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/service/await.h"
+#include "cc/service/await_topology.h"
 
 namespace persia {
 namespace {
@@ -165,11 +166,8 @@ Result<TopologyRequest> ClusterAdmin::Exchange(const std::string& address) {
   const auto service = ServiceOf(address);
   if (!service.ok()) return service.status();
   TopologyRequest request;
-  request.deadline = DeadlineAfter(timeout_seconds_);
   if (topology_ != nullptr) request.told = topology_->Encode();
-  const Status status = Await([&](DoneCallback done) {
-    (*service)->ExchangeTopology(&request, std::move(done));
-  });
+  const Status status = AwaitTopology(*service, timeout_seconds_, &request);
   if (!status.ok()) {
     return Status(status.code(), Concat(address, ": ", status.message()));
   }

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cc/service/await.h"
+#include "cc/service/await_topology.h"
 
 namespace persia {
 namespace {
@@ -14,19 +14,13 @@ constexpr EventKind kSilent{"standbys that do not answer", EventLevel::kWarning,
 
 constexpr double kSeconds = 5;
 
-Status Exchange(EmbeddingService* service, TopologyRequest* request) {
-  request->deadline = DeadlineAfter(kSeconds);
-  return Await([&](DoneCallback done) {
-    service->ExchangeTopology(request, std::move(done));
-  });
-}
-
 }  // namespace
 
 void AskStandby(EmbeddingService* shard, const ConnectToShard& connect,
                 EventLog* events) {
   TopologyRequest own;
-  if (connect == nullptr || !Exchange(shard, &own).ok()) return;
+  if (connect == nullptr) return;
+  if (!AwaitTopology(shard, kSeconds, &own).ok()) return;
   const SharedTopology topology = shard->CurrentTopology();
   const Member* const described =
       topology == nullptr ? nullptr : topology->Find(own.member);
@@ -34,7 +28,7 @@ void AskStandby(EmbeddingService* shard, const ConnectToShard& connect,
   auto standby = connect(described->standby);
   if (!standby.ok()) return;
   TopologyRequest request;
-  const Status asked = Exchange(standby->get(), &request);
+  const Status asked = AwaitTopology(standby->get(), kSeconds, &request);
   if (!asked.ok()) {
     TellEvent(events, kSilent, "the standby at ", described->standby,
               " does not answer whether it has taken this shard's place, so "
@@ -44,7 +38,7 @@ void AskStandby(EmbeddingService* shard, const ConnectToShard& connect,
   }
   if (request.topology.empty()) return;  // It has not.
   own.told = request.topology;
-  if (!Exchange(shard, &own).ok()) return;
+  if (!AwaitTopology(shard, kSeconds, &own).ok()) return;
   const Member* const now = shard->CurrentTopology()->Find(own.member);
   if (now == nullptr || now->incarnation == described->incarnation) return;
   TellEvent(events, kReplaced, "the standby at ", now->address,

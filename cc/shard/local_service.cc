@@ -89,10 +89,9 @@ class LocalService : public ReplayedShard {
   }
 
   std::optional<Member> Described() const override {
-    SharedTopology topology = recovery_->replaced_by();
-    if (topology == nullptr) topology = ownership_.topology();
-    if (topology == nullptr) return std::nullopt;
-    return *topology->Find(ownership_.member());
+    const SharedTopology& replaced_by = recovery_->replaced_by();
+    if (replaced_by == nullptr) return ownership_.Own();
+    return *replaced_by->Find(ownership_.member());
   }
 
   Status TakePlace(const std::string& address) override {

@@ -109,9 +109,9 @@ Status Membership::SetStandby(const std::string& address) {
 }
 
 Status Membership::Retire(const std::string& address) {
-  const SharedTopology topology = subject_.slots.ownership->topology();
-  if (topology != nullptr && subject_.slots.ownership->IsReplaced() &&
-      topology->Find(subject_.slots.ownership->member())->address == address) {
+  const auto own = subject_.slots.ownership->Own();
+  if (own && subject_.slots.ownership->IsReplaced() &&
+      own->address == address) {
     return Status();
   }
   uint64_t log_end = 0;

@@ -13,6 +13,13 @@ SharedTopology Ownership::topology() const {
   return owned == nullptr ? nullptr : owned->topology;
 }
 
+std::optional<Member> Ownership::Own() const {
+  const SharedTopology topology = this->topology();
+  const Member* const own =
+      topology == nullptr ? nullptr : topology->Find(member_);
+  return own == nullptr ? std::nullopt : std::optional<Member>(*own);
+}
+
 SlotSet Ownership::slots() const {
   const auto owned = this->owned();
   return owned == nullptr ? SlotSet().set() : owned->slots;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "cc/base/owned_slots.h"
@@ -35,6 +36,9 @@ class Ownership {
 
   uint64_t member() const { return member_; }
   uint32_t incarnation() const { return incarnation_; }
+  // The shard, as its topology describes it; nullopt if it belongs to no
+  // cluster.
+  std::optional<Member> Own() const;
   // Whether a topology says that the shard's standby has taken its place, so
   // that the shard owns nothing any more.
   bool IsReplaced(const Topology& topology) const;

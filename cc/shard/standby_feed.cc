@@ -120,7 +120,7 @@ Status StandbyFeed::CheckSession(const StandbyRequest& request) {
 
 Status StandbyFeed::Begin(StandbyRequest* request) {
   PERSIA_RETURN_IF_ERROR(CheckFree(*request));
-  const auto own = Own();
+  const auto own = subject_.ownership->Own();
   if (subject_.ownership->IsReplaced()) {
     return Status(
         Code::kFailedPrecondition,
@@ -175,7 +175,7 @@ Status StandbyFeed::SendRecords(StandbyRequest* request) {
   subject_.journal->Retain(request->position);
   PERSIA_RETURN_IF_ERROR(Register(*request));
   // One that the cluster does not know is not promoted for this shard.
-  const auto own = Own();
+  const auto own = subject_.ownership->Own();
   if (own && own->standby == request->address) {
     subject_.acknowledgements->Advance(request->position);
   }
@@ -234,14 +234,6 @@ Status StandbyFeed::CheckLast(const StandbyRequest& request) {
              : Unknown("the standby has another log than this shard");
 }
 
-std::optional<Member> StandbyFeed::Own() const {
-  const SharedTopology topology = subject_.ownership->topology();
-  const Member* const own = topology == nullptr
-                                ? nullptr
-                                : topology->Find(subject_.ownership->member());
-  return own == nullptr ? std::nullopt : std::optional<Member>(*own);
-}
-
 Status StandbyFeed::WaitForRecord(const StandbyRequest& request) {
   const Deadline until =
       std::min(request.deadline,
@@ -275,7 +267,7 @@ Status StandbyFeed::WaitForRecord(const StandbyRequest& request) {
 // Names the standby to the cluster, once it has all rows.
 Status StandbyFeed::Register(const StandbyRequest& request) {
   const std::string& address = request.address;
-  const auto own = Own();
+  const auto own = subject_.ownership->Own();
   if (!request.is_complete || address.empty() || !own ||
       subject_.ownership->IsReplaced() || own->standby == address) {
     return Status();

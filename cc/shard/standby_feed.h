@@ -74,8 +74,6 @@ class StandbyFeed {
   Status OpenTail(const StandbyRequest& request);
   Status CheckLast(const StandbyRequest& request);
   Status WaitForRecord(const StandbyRequest& request);
-  // The shard, as its cluster knows it; nullopt if it belongs to none.
-  std::optional<Member> Own() const;
   Status Register(const StandbyRequest& request);
   Status CheckFree(const StandbyRequest& request) const;
   void Forget();

@@ -7,7 +7,7 @@
 #include "cc/base/random_bytes.h"
 #include "cc/journal/journal_copy.h"
 #include "cc/log/record_visitor.h"
-#include "cc/service/await.h"
+#include "cc/service/await_topology.h"
 #include "cc/shard/ask_standby.h"
 #include "cc/writing/journal_records.h"
 
@@ -374,17 +374,12 @@ void StandbyService::ExchangeWith(const std::string& address) {
   auto service = options_.local.connect(address);
   if (!service.ok()) return;
   TopologyRequest request;
-  request.deadline = DeadlineAfter(kTellSeconds);
   request.told = shard_->CurrentTopology()->Encode();
-  const Status told = Await([&](DoneCallback done) {
-    (*service)->ExchangeTopology(&request, std::move(done));
-  });
+  const Status told = AwaitTopology(service->get(), kTellSeconds, &request);
   if (!told.ok() || request.topology.empty()) return;
   TopologyRequest own;
   own.told = request.topology;
-  (void)Await([&](DoneCallback done) {
-    shard_->ExchangeTopology(&own, std::move(done));
-  });
+  (void)AwaitTopology(shard_.get(), kTellSeconds, &own);
 }
 
 bool StandbyService::IsReplaced() const {
