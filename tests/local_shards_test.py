@@ -43,7 +43,10 @@ def children():
     """Returns the command lines of this process's children, by process id."""
     found = {}
     for listed in Path("/proc/self/task").glob("*/children"):
-        for pid in listed.read_text().split():
+        pids = []
+        with contextlib.suppress(OSError):  # A thread of another test may end here.
+            pids = listed.read_text().split()
+        for pid in pids:
             with contextlib.suppress(OSError):
                 found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_text()
     return {pid: line for pid, line in found.items() if "\0ps\0" in line}
