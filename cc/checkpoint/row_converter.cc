@@ -54,6 +54,10 @@ Result<std::unique_ptr<RowConverter>> RowConverter::Make(const End& from,
   return made;
 }
 
+bool RowConverter::is_identity() const {
+  return same_row_ && (UseBytes(to_) == 0 || from_time_ == to_time_);
+}
+
 void RowConverter::Convert(int64_t id, const std::byte* row, RawRows* rows) {
   const size_t at = rows->bytes.size();
   rows->ids.push_back(id);

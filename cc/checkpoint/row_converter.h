@@ -41,6 +41,9 @@ class RowConverter {
 
   size_t from_row_bytes() const { return from_.row_bytes; }
 
+  // Whether Convert leaves all rows as they are.
+  bool is_identity() const;
+
   // Converts `row`, which belongs to `id`, and appends the result to `rows`.
   void Convert(int64_t id, const std::byte* row, RawRows* rows);
 

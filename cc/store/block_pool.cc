@@ -1,12 +1,12 @@
 #include "cc/store/block_pool.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <new>
 #include <system_error>
+
+#include "cc/base/thread_priority.h"
 
 namespace persia {
 namespace {
@@ -17,6 +17,10 @@ constexpr size_t kRegionPages = 32;
 // aligned.
 constexpr size_t kRegionBytes = (kRegionPages + 1) * kPageBytes;
 constexpr size_t kMostReady = 128;
+constexpr size_t kLeastReady = 2;
+// At most one page is kept ready per so many in use: what is ready and not
+// needed is memory that other programs lack.
+constexpr size_t kUsedAReady = 32;
 constexpr auto kRecent = std::chrono::seconds(1);
 static_assert(kPageBytes / BlockPool::kSizes[0] < 64,
               "Carved::free has a bit for each block");
@@ -56,15 +60,6 @@ void Touch(std::byte* page) {
   for (size_t at = 0; at < kPageBytes; at += kSmallPage) {
     *const_cast<volatile std::byte*>(page + at) = std::byte{0};
   }
-}
-
-// Lowers the priority of the calling thread, so that a request on the same
-// processor does not wait while a page is touched.
-void YieldToOthers() {
-  constexpr int kCallingThread = 0, kNicer = 10;
-  errno = 0;
-  const int priority = getpriority(PRIO_PROCESS, kCallingThread);
-  if (errno == 0) setpriority(PRIO_PROCESS, kCallingThread, priority + kNicer);
 }
 
 void Remove(std::vector<std::byte*>* pages, std::byte* page) {
@@ -178,7 +173,9 @@ void BlockPool::GiveBack(Page page, bool small) {
 size_t BlockPool::PagesToKeepReady() {
   const Deadline recent = Clock::now() - kRecent;
   while (!taken_.empty() && taken_.front() < recent) taken_.pop_front();
-  return std::min(kMostReady, taken_.size());
+  const size_t most =
+      std::clamp(carved_.size() / kUsedAReady, kLeastReady, kMostReady);
+  return std::min(most, taken_.size());
 }
 
 void BlockPool::KeepReady() {

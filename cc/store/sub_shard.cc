@@ -203,6 +203,13 @@ void SubShard::WriteInitial(int64_t id, std::byte* row) const {
   }
 }
 
+// Returns a new row for the id, whose contents the caller sets.
+RowIndex::Row SubShard::InsertUnset(int64_t id) {
+  const RowIndex::Row row = slab_.Allocate();
+  Insert(id, row);
+  return row;
+}
+
 bool SubShard::Erase(int64_t id) {
   const RowIndex::Row row = index_.Erase(id);
   if (row == RowIndex::kAbsent) return false;
@@ -339,12 +346,36 @@ void SubShard::Restore(IdGroup group, const std::byte* rows,
     const int64_t id = group.ids[i];
     RowIndex::Row row = index_.Find(id);
     if (row == RowIndex::kAbsent) {
-      row = slab_.Allocate();
-      Insert(id, row);
+      row = InsertUnset(id);
       ++counts->created;
     }
     NoteChange(id, row);
     std::memcpy(slab_.at(row), rows + group.places[i] * rules_.row_bytes,
+                rules_.row_bytes);
+  }
+}
+
+void SubShard::Place(IdGroup group, const std::byte* rows, uint32_t now,
+                     LookupCounts* counts) {
+  const size_t count = group.ids.size();
+  RowIndex::Row* numbers = ThreadRows(count);
+  std::lock_guard<SpinMutex> lock(mutex_);
+  index_.Find(group.ids, numbers);
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t id = group.ids[i];
+    // An id may occur twice.
+    if (numbers[i] == RowIndex::kAbsent) numbers[i] = index_.Find(id);
+    if (numbers[i] == RowIndex::kAbsent) {
+      const uint64_t evicted = counts->expired;
+      MakingRoom(count - i, now, counts, [&] { numbers[i] = InsertUnset(id); });
+      ++counts->created;
+      Note(counts->changes, {id, true});
+      if (counts->expired != evicted) {
+        index_.Find(group.ids.subspan(i + 1), numbers + i + 1);
+      }
+    }
+    NoteChange(id, numbers[i]);
+    std::memcpy(slab_.at(numbers[i]), rows + group.places[i] * rules_.row_bytes,
                 rules_.row_bytes);
   }
 }

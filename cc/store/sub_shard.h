@@ -209,6 +209,9 @@ class SubShard {
   // Sets whole rows, and creates absent ones. `rows` contains a row in the
   // table's layout for each place of the batch, one after the other.
   void Restore(IdGroup group, const std::byte* rows, LookupCounts* counts);
+  // Does the same, and evicts rows at the memory limit, if the table evicts.
+  void Place(IdGroup group, const std::byte* rows, uint32_t now,
+             LookupCounts* counts);
 
   // Removes the rows of those candidates whose rank has not risen since they
   // were found. Returns the number of rows removed.
@@ -244,6 +247,7 @@ class SubShard {
                   const Work& work);
   size_t EvictForRoom(size_t count, uint32_t now, LookupCounts* counts);
   void Insert(int64_t id, RowIndex::Row row);
+  RowIndex::Row InsertUnset(int64_t id);
   void WriteInitial(int64_t id, std::byte* row) const;
   void AppendRow(int64_t id, const std::byte* row, RawRows* rows) const;
   // Whether `part` has frozen the row.

@@ -265,6 +265,20 @@ class ShardedTable : public Table {
     Evict(rows.ids.size(), counts.created, now, changes);
   }
 
+  void Place(const RawRows& rows, RowChanges* changes) override {
+    const uint32_t now = Now(false);
+    LookupCounts counts;
+    counts.changes = changes;
+    ForEachGroup(rows.ids, [&](SubShard* sub_shard, IdGroup group) {
+      Named([&] {
+        const CountOnExit count(this, &counts);
+        sub_shard->Place(group, rows.bytes.data(), now, &counts);
+      });
+    });
+    Add(&evictions_, counts.expired);
+    Evict(rows.ids.size(), counts.created, now, changes);
+  }
+
   void SetEvicts(bool evicts) override { evicts_ = evicts; }
 
   uint32_t share() const override { return share_; }

@@ -217,6 +217,10 @@ class RowFeed {
   // what Take returns.
   virtual void Read(Span<const int64_t> ids, RowDelta* delta) = 0;
 
+  // Whether all rows that the feed reports first were reported, those of slots
+  // that it has gained included.
+  virtual bool only_changes() const = 0;
+
   // Whether the feed is unusable: there was no memory to record a change, or so
   // many ids changed that a new feed is cheaper.
   virtual bool lost() const = 0;
@@ -360,6 +364,12 @@ class Table : public std::enable_shared_from_this<Table> {
   // admission would refuse their ids. Then evicts as Lookup does.
   // Appends the evicted rows to `changes`.
   virtual void Restore(const RawRows& rows, RowChanges* changes = nullptr) = 0;
+
+  // Does what Restore does, at the memory limit too: evicts rows to make room,
+  // as Lookup does, or throws MemoryLimitReached. Appends the rows that it
+  // created and removed to `changes`, even if it throws; the rows that were
+  // set until then stay.
+  virtual void Place(const RawRows& rows, RowChanges* changes = nullptr) = 0;
 
   // Sets whether calls evict rows beyond the capacity and sweep expired ones.
   // By default they do.

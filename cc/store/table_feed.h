@@ -37,6 +37,7 @@ class TableFeed : public RowFeed {
   void UseSlots(std::shared_ptr<const SlotSet> slots,
                 const SlotSet& gained) override;
   void Read(Span<const int64_t> ids, RowDelta* delta) override;
+  bool only_changes() const override { return !is_walking() && gained_.none(); }
   bool lost() const override;
 
  private:

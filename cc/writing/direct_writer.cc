@@ -1,5 +1,6 @@
 #include "cc/writing/direct_writer.h"
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/writing/table_calls.h"
 
 namespace persia {
@@ -34,8 +35,10 @@ Status DirectWriter::Remove(Table* table, RemoveRequest* request, uint64_t*) {
 }
 
 Status DirectWriter::Place(Table* table, const RawRows& rows, uint64_t*) {
-  table->Restore(rows);
-  return Status();
+  return CatchBadAlloc([&] {
+    table->Place(rows);
+    return Status();
+  });
 }
 
 }  // namespace persia

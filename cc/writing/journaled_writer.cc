@@ -1,6 +1,7 @@
 #include "cc/writing/journaled_writer.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "cc/base/catch_bad_alloc.h"
@@ -11,6 +12,21 @@ namespace persia {
 namespace {
 
 TableKey KeyOf(const Table& table) { return HashName(table.config().name); }
+
+// Returns the removals of those rows that are not there after all changes.
+RowChanges Removed(const RowChanges& changes) {
+  const auto is_removal = [](const RowChange& change) {
+    return !change.created;
+  };
+  if (std::none_of(changes.begin(), changes.end(), is_removal)) return {};
+  std::unordered_map<int64_t, bool> exists;
+  for (const RowChange& change : changes) exists[change.id] = change.created;
+  RowChanges removed;
+  for (const auto& [id, is_there] : exists) {
+    if (!is_there) removed.push_back({id, false});
+  }
+  return removed;
+}
 
 }  // namespace
 
@@ -150,18 +166,24 @@ Status JournaledWriter::Place(Table* table, const RawRows& rows,
   const RecordBody body = RecordBody::Placed(
       {KeyOf(*table), static_cast<uint32_t>(table->layout().row_bytes),
        rows.ids, rows.bytes});
-  RowChanges evicted;
+  RowChanges changes;
   std::lock_guard<std::mutex> lock(order_);
-  PERSIA_RETURN_IF_ERROR(MakeRows(table, rows.ids));
-  PERSIA_RETURN_IF_ERROR(Log(body, log_end));
-  PERSIA_RETURN_IF_ERROR(ApplyLogged(&journal_, [&] {
-    table->Restore(rows, &evicted);
+  const Status placed = CatchBadAlloc([&] {
+    table->Place(rows, &changes);
     return Status();
-  }));
-  if (evicted.empty()) return Status();
-  PERSIA_RETURN_IF_ERROR(LogChanges(table, evicted));
+  });
+  // The rows of a Place that failed are not logged: the caller removes all rows
+  // of their slots.
+  if (placed.ok()) {
+    const Status logged = Log(body, log_end);
+    if (!logged.ok()) journal_.Break(logged);
+    PERSIA_RETURN_IF_ERROR(logged);
+  }
+  const RowChanges removed = Removed(changes);
+  if (removed.empty()) return placed;
+  PERSIA_RETURN_IF_ERROR(LogChanges(table, removed));
   *log_end = changes_end_;
-  return Status();
+  return placed;
 }
 
 void JournaledWriter::TellTime(Table* table, uint64_t* log_end) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -113,6 +114,61 @@ TEST(MemoryLimit, RefusesNewRowsAndNothingElse) {
   EXPECT_THROW(
       table->Assign(Range(end, end + 100000), Floats(100000 * 32, 1.0f), {}),
       MemoryLimitReached);
+}
+
+// All rows of a table.
+RawRows RowsOf(Table* table) {
+  RawRows rows;
+  const auto frozen = table->Freeze();
+  EXPECT_TRUE(frozen.ok());
+  while (*(*frozen)->Read(1000, &rows)) {
+  }
+  return rows;
+}
+
+TEST(MemoryLimit, RowsThatArePlacedAreRefusedToo) {
+  const auto from = MeteredTable(nullptr);
+  Look(from.get(), Range(-50000, 0));
+  const RawRows rows = RowsOf(from.get());
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto table = MeteredTable(meter);
+  RowChanges changes;
+  EXPECT_THROW(table->Place(rows, &changes), MemoryLimitReached);
+  const auto held = ExportAll(*table);
+  EXPECT_EQ(changes.size(), held.size());
+  EXPECT_EQ(table->Stats().rows, held.size());
+  const auto expected = ExportAll(*from);
+  for (const auto& [id, row] : held) {
+    ASSERT_TRUE(expected.at(id) == row) << id;
+  }
+}
+
+TEST(MemoryLimit, ATableThatEvictsMakesRoomForRowsThatArePlaced) {
+  const auto from = MeteredTable(nullptr, "lru");
+  Look(from.get(), Range(-4000, 0));
+  const RawRows rows = RowsOf(from.get());
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto table = MeteredTable(meter, "lru");
+  // Some of the rows are there already, and may be evicted meanwhile.
+  Look(table.get(), Range(-2000, 0));
+  for (int64_t at = 0; at < 100000; at += kStep) {
+    Look(table.get(), Range(at, at + kStep));
+    if (at % 1000 == 0) Look(table.get(), Range(-2000, 0));
+  }
+  std::map<int64_t, bool> there;
+  for (const auto& [id, row] : ExportAll(*table)) there[id] = true;
+  RowChanges changes;
+  table->Place(rows, &changes);
+  for (const RowChange& change : changes) there[change.id] = change.created;
+  size_t removed = 0;
+  for (const RowChange& change : changes) removed += change.created ? 0 : 1;
+  EXPECT_GT(removed, 0u);
+  const auto held = ExportAll(*table);
+  for (const auto& [id, is_there] : there) {
+    ASSERT_EQ(held.count(id), is_there ? 1u : 0u) << id;
+  }
+  EXPECT_EQ(table->Stats().rows, held.size());
+  EXPECT_LE(meter->used(), kLimit + kLimit / 20);
 }
 
 TEST(MemoryLimit, RowsOfARefusedLookupAreWhole) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ void Apply(const RowDelta& delta, const SlotSet& slots, Table* copy) {
   ASSERT_EQ(delta.bytes.size(), delta.ids.size() * copy->layout().row_bytes);
   EXPECT_EQ(InSlots(slots, delta.ids), delta.ids);
   EXPECT_EQ(InSlots(slots, delta.erased), delta.erased);
-  copy->Restore({delta.ids, delta.bytes});
+  copy->Place({delta.ids, delta.bytes});
   copy->Remove(delta.erased);
 }
 
@@ -65,6 +66,63 @@ class TableSlots : public ::testing::TestWithParam<std::string> {
   const std::shared_ptr<Table> table_;
   const std::shared_ptr<Table> copy_;
 };
+
+TEST_P(TableSlots, AFeedKnowsWhenItHasToldAllFirstRows) {
+  const auto feed = FollowSlots(table_.get(), slots_);
+  size_t told = 0;
+  while (!feed->only_changes()) {
+    table_->Update(Range(0, 1000), Floats(4000, 0.5f), 0.1f);
+    RowDelta delta;
+    ASSERT_TRUE(feed->Take(500, &delta));
+    ASSERT_GT(delta.size(), 0u);
+    told += delta.size();
+  }
+  // Each row once: none of those that have changed again.
+  EXPECT_EQ(told, InSlots(slots_, Range(0, 3000)).size());
+  SlotSet gained;
+  gained.set(SlotOf(InSlots(~slots_, Range(0, 3000)).front()));
+  feed->UseSlots(nullptr, gained);
+  EXPECT_FALSE(feed->only_changes());
+}
+
+TEST_P(TableSlots, PlacedRowsAreNoted) {
+  FeedForm whole;
+  whole.whole = true;
+  const Ids ids = InSlots(slots_, Range(0, 3000));
+  Look(copy_.get(), {ids.front()});
+  const auto notes = std::move(*copy_->Follow(FeedStart::kNow, whole));
+  const auto feed = FollowSlots(table_.get(), slots_);
+  RowDelta rows;
+  while (feed->Take(500, &rows)) {
+  }
+  RowChanges changes;
+  copy_->Place({rows.ids, rows.bytes}, &changes);
+  EXPECT_EQ(changes.size(), ids.size() - 1);
+  for (const RowChange& change : changes) {
+    EXPECT_TRUE(change.created);
+    EXPECT_NE(change.id, ids.front());
+  }
+  RowDelta noted;
+  while (notes->Take(500, &noted)) {
+  }
+  EXPECT_EQ(std::set<int64_t>(noted.ids.begin(), noted.ids.end()),
+            std::set<int64_t>(ids.begin(), ids.end()));
+  ExpectCopied();
+}
+
+TEST_P(TableSlots, ARowThatIsPlacedTwiceAtOnceIsThereOnce) {
+  const auto feed = FollowSlots(table_.get(), slots_);
+  RowDelta rows;
+  while (feed->Take(500, &rows)) {
+  }
+  Ids ids = rows.ids;
+  ids.insert(ids.end(), rows.ids.begin(), rows.ids.end());
+  std::vector<std::byte> bytes = rows.bytes;
+  bytes.insert(bytes.end(), rows.bytes.begin(), rows.bytes.end());
+  copy_->Place({ids, bytes});
+  EXPECT_EQ(copy_->Stats().rows, rows.ids.size());
+  ExpectCopied();
+}
 
 TEST_P(TableSlots, AFeedTellsOfItsSlotsAlone) {
   const auto feed = FollowSlots(table_.get(), slots_);
