@@ -190,6 +190,7 @@ class ChangesCall : public CallOfOneShard<ChangesRequest> {
     request_->position = reply->position;
     request_->begins = reply->begins;
     request_->complete = reply->complete;
+    request_->only_changes = reply->only_changes;
     request_->tables = std::move(reply->tables);
     request_->held = std::move(reply->held);
     request_->fresh = reply->fresh;

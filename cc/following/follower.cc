@@ -143,6 +143,7 @@ void Follower::LeaveOutForeign(const SlotSet& owned,
 void Follower::TellAgain(ChangesRequest* request) {
   request->begins = begins_;
   request->complete = false;
+  request->only_changes = false;
   // Of slots that the shard has got since, the follower will be told later.
   const OwnedSlots slots = SlotsNow();
   request->fresh = told_fresh_;
@@ -275,6 +276,10 @@ void Follower::Take(ChangesRequest* request) {
   // Each delta starts with another table, so that no table starves the others.
   ++first_;
   request->complete = !more;
+  request->only_changes =
+      std::all_of(tables_.begin(), tables_.end(), [](const Followed& each) {
+        return each.feed == nullptr || each.feed->only_changes();
+      });
   if (request->complete) fresh_.reset();
   // A follower that needs no earlier rows has base_save kNow, which is never
   // replaced.

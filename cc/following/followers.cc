@@ -13,6 +13,7 @@ Status Followers::Tell(ChangesRequest* request) {
     End(request->position.follower);
     request->begins = Begins::kNothing;
     request->complete = true;
+    request->only_changes = true;
     request->held = OwnedSlots();
     request->fresh.reset();
     request->tables.clear();

@@ -118,6 +118,9 @@ struct ChangesRequest {
   // Whether the follower has now received all changes that were made before the
   // request.
   bool complete = false;
+  // Whether the follower has now received all rows with which it begins, and
+  // all of `fresh` slots: only later changes are left.
+  bool only_changes = false;
   std::vector<TableChanges> tables;  // Tables that changed or are new.
   OwnedSlots held;  // The slots that the shard owns, as of this reply.
   // The slots of which the shard had not told all rows before this reply.

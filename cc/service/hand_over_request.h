@@ -11,6 +11,8 @@
 //             needs durable.
 //   kCommit   The owner records durably that the slots are the taker's, and
 //             never serves them again.
+//   kRelease  The taker knows that it owns the slots: the requests that wait
+//             are answered, and sent to it.
 //
 // The owner alone decides who owns the slots. If kCommit does not arrive in
 // time, the owner goes on serving them, and kCommit fails: the taker holds them
@@ -32,9 +34,12 @@ enum class HandOverStep : uint32_t {
   kAsk = 0,
   kHold = 1,
   kCommit = 2,
-  kRelease = 3,  // Ends the hold. Does nothing if it has ended.
+  kRelease = 3,  // Ends the hold, before kCommit too. No error if it has ended.
+  // The taker needs no more slots for now: the owner removes the rows of those
+  // that it has given away. It does so some time later without this step, too.
+  kEnd = 4,
 };
-inline constexpr HandOverStep kLastHandOverStep = HandOverStep::kRelease;
+inline constexpr HandOverStep kLastHandOverStep = HandOverStep::kEnd;
 
 // The updates that were applied to some slots.
 struct SlotsApplied {

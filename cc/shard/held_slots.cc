@@ -55,6 +55,14 @@ bool HeldSlots::Keep(uint64_t hold, const SlotSet& slots) {
   return false;
 }
 
+void HeldSlots::EndWithin(uint64_t hold, double most_seconds) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Held& held : holds_) {
+    if (held.number == hold) held.until = DeadlineAfter(most_seconds);
+  }
+  changed_.notify_all();
+}
+
 void HeldSlots::Release(uint64_t hold) {
   Resumes parked;
   {

@@ -44,6 +44,9 @@ class HeldSlots {
   // such hold any more.
   bool Keep(uint64_t hold, const SlotSet& slots);
 
+  // Ends a hold in `most_seconds`, unless Release ends it before.
+  void EndWithin(uint64_t hold, double most_seconds);
+
   // Ends a hold, and lets its requests go on, on this thread. Does nothing if
   // it has ended. Must not be called inside the gate.
   void Release(uint64_t hold);

@@ -77,7 +77,7 @@ class Replies {
   // position; 0: at once.
   void Answer(const Status& status, uint64_t log_end, DoneCallback done) {
     if (subject_.keeper != nullptr) subject_.keeper->Look();
-    subject_.moves->JoinWhenDue();
+    subject_.moves->TidyWhenDue();
     if (!status.ok() || log_end == 0) return done(status);
     // A shard that was replaced acknowledges nothing.
     const bool is_alone = !subject_.ownership->IsReplaced() &&

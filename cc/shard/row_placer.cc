@@ -1,5 +1,6 @@
 #include "cc/shard/row_placer.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,49 +9,66 @@
 #include "cc/checkpoint/row_converter.h"
 
 namespace persia {
+namespace {
 
-Result<bool> RowPlacer::Place(const ChangesRequest& changes,
-                              const SlotSet& slots) {
+// Takes the rows of these slots out of `delta`, and converts them.
+RawRows TakeRows(RowDelta* delta, const SlotSet& slots,
+                 RowConverter* converter) {
+  const auto is_wanted = [&](int64_t id) { return slots[SlotOf(id)]; };
+  RawRows rows;
+  if (converter->is_identity() &&
+      std::all_of(delta->ids.begin(), delta->ids.end(), is_wanted)) {
+    rows.ids = std::move(delta->ids);
+    rows.bytes = std::move(delta->bytes);
+    return rows;
+  }
+  rows.ids.reserve(delta->ids.size());
+  rows.bytes.reserve(delta->bytes.size());
+  for (size_t i = 0; i < delta->ids.size(); ++i) {
+    if (!is_wanted(delta->ids[i])) continue;
+    converter->Convert(delta->ids[i],
+                       delta->bytes.data() + i * converter->from_row_bytes(),
+                       &rows);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<bool> RowPlacer::Place(ChangesRequest* changes, const SlotSet& slots) {
   const Gate::Pass pass(subject_.gate);
-  for (const TableChanges& table : changes.tables) {
-    const auto placed = CatchBadAlloc([&] { return PlaceIn(table, slots); });
+  for (TableChanges& table : changes->tables) {
+    const auto placed = CatchBadAlloc([&] { return PlaceIn(&table, slots); });
     if (!placed.ok() || !*placed) return placed;
   }
   return true;
 }
 
-Result<bool> RowPlacer::PlaceIn(const TableChanges& changes,
-                                const SlotSet& slots) {
+Result<bool> RowPlacer::PlaceIn(TableChanges* changes, const SlotSet& slots) {
   // Whoever drops a table drops it on this shard, too.
-  if (changes.fate == TableFate::kDropped) return true;
-  if (changes.fate == TableFate::kCleared) return false;
-  const auto found = FindOrMake(changes);
+  if (changes->fate == TableFate::kDropped) return true;
+  if (changes->fate == TableFate::kCleared) return false;
+  const auto found = FindOrMake(*changes);
   if (!found.ok()) return found.status();
   Table* const table = *found;
-  if (!(table->identity() == changes.identity)) return false;
-  auto converter = RowConverter::Make({changes.config, changes.time},
+  if (!(table->identity() == changes->identity)) return false;
+  auto converter = RowConverter::Make({changes->config, changes->time},
                                       {table->config(), table->time()});
   if (!converter.ok()) return converter.status();
   const size_t row_bytes = (*converter)->from_row_bytes();
-  const RowDelta& delta = changes.rows;
-  if (delta.bytes.size() != delta.ids.size() * row_bytes) {
+  if (changes->rows.bytes.size() != changes->rows.ids.size() * row_bytes) {
     return Status(
         Code::kDataLoss,
-        Concat("rows of table \"", changes.config.name, "\" have ",
-               changes.row_bytes, " bytes, but should have ", row_bytes));
+        Concat("rows of table \"", changes->config.name, "\" have ",
+               changes->row_bytes, " bytes, but should have ", row_bytes));
   }
-  RawRows rows;
-  for (size_t i = 0; i < delta.ids.size(); ++i) {
-    if (!slots[SlotOf(delta.ids[i])]) continue;
-    (*converter)
-        ->Convert(delta.ids[i], delta.bytes.data() + i * row_bytes, &rows);
-  }
+  const RawRows rows = TakeRows(&changes->rows, slots, converter->get());
   uint64_t log_end = 0;  // Unused: nothing is acknowledged yet.
   if (!rows.ids.empty()) {
     PERSIA_RETURN_IF_ERROR(subject_.writer->Place(table, rows, &log_end));
   }
   std::vector<int64_t> erased;
-  for (const int64_t id : delta.erased) {
+  for (const int64_t id : changes->rows.erased) {
     if (slots[SlotOf(id)]) erased.push_back(id);
   }
   if (erased.empty()) return true;

@@ -31,10 +31,11 @@ class RowPlacer {
   // Applies the rows of these slots in a reply with whole rows, and makes
   // tables that are missing. Returns false if the follower must begin again: a
   // table was cleared, or is another one than this shard's of the same name.
-  Result<bool> Place(const ChangesRequest& changes, const SlotSet& slots);
+  // Takes the rows out of `changes`.
+  Result<bool> Place(ChangesRequest* changes, const SlotSet& slots);
 
  private:
-  Result<bool> PlaceIn(const TableChanges& changes, const SlotSet& slots);
+  Result<bool> PlaceIn(TableChanges* changes, const SlotSet& slots);
   Result<Table*> FindOrMake(const TableChanges& changes);
 
   const Subject subject_;

@@ -3,10 +3,19 @@
 #include <utility>
 
 namespace persia {
+namespace {
+
+// How long requests wait after a hand-over for the taker to say that it knows
+// that it owns the slots: it would refuse them before. It does so at once,
+// unless it is down.
+constexpr double kMostSecondsToLearn = 1;
+
+}  // namespace
 
 Status SlotGiver::Do(HandOverRequest* request) {
   switch (request->step) {
     case HandOverStep::kAsk:
+    case HandOverStep::kEnd:
       break;
     case HandOverStep::kHold:
       PERSIA_RETURN_IF_ERROR(
@@ -68,7 +77,11 @@ Status SlotGiver::Commit(const HandOverRequest& request) {
                   "long: hold them again");
   }
   Status given = subject_.membership->GiveAway(request.slots, request.taker);
-  subject_.held->Release(request.hold);
+  if (given.ok()) {
+    subject_.held->EndWithin(request.hold, kMostSecondsToLearn);
+  } else {
+    subject_.held->Release(request.hold);
+  }
   return given;
 }
 

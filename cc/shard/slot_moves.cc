@@ -5,6 +5,13 @@
 #include "cc/base/catch_bad_alloc.h"
 
 namespace persia {
+namespace {
+
+// How long after a hand-over the rows are removed if the taker does not say
+// that it was the last one.
+constexpr double kMostSecondsToSweep = 60;
+
+}  // namespace
 
 SlotMoves::SlotMoves(const Subject& subject)
     : subject_(subject),
@@ -20,7 +27,8 @@ void SlotMoves::HandOver(HandOverRequest* request, DoneCallback done) {
       request->deadline,
       [=] {
         const Status status = CatchBadAlloc([&] { return giver_.Do(request); });
-        if (request->step == HandOverStep::kCommit) SweepLater();
+        if (request->step == HandOverStep::kCommit) DelaySweep();
+        if (request->step == HandOverStep::kEnd) SweepLater();
         return status;
       },
       std::move(done));
@@ -31,6 +39,13 @@ void SlotMoves::Move(MoveRequest* request, DoneCallback done) {
       request->deadline,
       [=] { return CatchBadAlloc([&] { return taker_.Do(request); }); },
       std::move(done));
+}
+
+void SlotMoves::TidyWhenDue() {
+  JoinWhenDue();
+  const int64_t sweep_at = sweep_at_.load(std::memory_order_relaxed);
+  if (sweep_at == kNever) return;
+  if (Clock::now().time_since_epoch().count() >= sweep_at) SweepLater();
 }
 
 void SlotMoves::JoinWhenDue() {
@@ -47,8 +62,15 @@ void SlotMoves::JoinWhenDue() {
       [this](const Status&) { joins_ = false; });
 }
 
+// A taker gets several groups of slots, one after the other. One walk over all
+// rows, after the last group, removes the rows of all of them.
+void SlotMoves::DelaySweep() {
+  sweep_at_ = DeadlineAfter(kMostSecondsToSweep).time_since_epoch().count();
+}
+
 // Removes the rows of slots that were given away, in the background.
 void SlotMoves::SweepLater() {
+  sweep_at_ = kNever;
   if (sweeps_->exchange(true)) return;
   subject_.file_thread->Run(
       Deadline::max(),

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include "cc/base/event_log.h"
@@ -48,13 +49,16 @@ class SlotMoves {
   void HandOver(HandOverRequest* request, DoneCallback done);
   void Move(MoveRequest* request, DoneCallback done);
 
-  // Joins what was applied to slots that were taken over with what was applied
-  // to the others, from time to time. Cheap: call it often.
-  void JoinWhenDue();
+  // From time to time, joins what was applied to slots that were taken over
+  // with what was applied to the others, and removes the rows of slots that
+  // were given away. Cheap: call it often.
+  void TidyWhenDue();
 
   HeldSlots* held() { return &held_; }
 
  private:
+  void JoinWhenDue();
+  void DelaySweep();
   void SweepLater();
 
   const Subject subject_;
@@ -63,6 +67,9 @@ class SlotMoves {
   RowPlacer placer_;
   SlotTaker taker_;
   std::atomic<bool> joins_{false};
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  // When to sweep, as the time since Clock's epoch.
+  std::atomic<int64_t> sweep_at_{kNever};
   // Whether a sweep waits. Shared with it, since it may outlive this object.
   const std::shared_ptr<std::atomic<bool>> sweeps_ =
       std::make_shared<std::atomic<bool>>(false);

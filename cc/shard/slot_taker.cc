@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/random_bytes.h"
+#include "cc/base/thread_priority.h"
 #include "cc/service/await.h"
 
 namespace persia {
@@ -17,11 +21,12 @@ constexpr EventKind kFailedMoves{"failed moves of slots", EventLevel::kError,
 
 // In how many steps the slots are handed over. While some are, the others are
 // served.
-constexpr uint32_t kMostGroups = 16;
+constexpr uint32_t kMostGroups = 4;
 
-// How many rows, and how many bytes of rows, are fetched at once at most.
-constexpr uint64_t kRowsAtOnce = uint64_t{1} << 16;
-constexpr uint64_t kBytesAtOnce = uint64_t{4} << 20;
+// How many rows, and how many bytes of rows, are fetched at once at most: the
+// owner answers no other request of the same thread meanwhile.
+constexpr uint64_t kRowsAtOnce = uint64_t{1} << 14;
+constexpr uint64_t kBytesAtOnce = uint64_t{1} << 20;
 
 // How long slots are held at first, and at most.
 constexpr uint32_t kFirstHoldMs = 500;
@@ -52,6 +57,53 @@ std::vector<SlotSet> GroupsOf(const SlotSet& slots) {
 
 }  // namespace
 
+// A call of Changes that may be under way while another thread works. Not
+// thread-safe.
+class ChangesCall {
+ public:
+  explicit ChangesCall(EmbeddingService* source) : source_(*source) {}
+  // Blocks until the call ends.
+  ~ChangesCall() { (void)Wait(); }
+  ChangesCall(const ChangesCall&) = delete;
+  ChangesCall& operator=(const ChangesCall&) = delete;
+
+  // Begins the call. The one before must have ended.
+  void Start(const ChangesRequest& request) {
+    request_ = request;
+    ended_ = false;
+    under_way_ = true;
+    source_.Changes(&request_, [this](const Status& status) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      status_ = status;
+      ended_ = true;
+      changed_.notify_all();
+    });
+  }
+
+  // Whether a call was begun whose outcome Wait has not returned yet.
+  bool under_way() const { return under_way_; }
+
+  // Blocks until the call ends, and returns its outcome.
+  Status Wait() {
+    if (!under_way_) return Status();
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return ended_; });
+    under_way_ = false;
+    return status_;
+  }
+
+  ChangesRequest* request() { return &request_; }
+
+ private:
+  EmbeddingService& source_;
+  ChangesRequest request_;
+  bool under_way_ = false;  // Used by the caller's thread alone.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = true;  // Guarded by mutex_, as is status_.
+  Status status_;
+};
+
 // One move, on the taker's thread.
 class SlotMove {
  public:
@@ -61,12 +113,14 @@ class SlotMove {
         subject_(taker->subject_),
         move_(move),
         source_(std::move(source)),
+        ahead_(source_.get()),
         left_(move.slots) {}
 
   // Moves all slots, and tidies up whatever happens.
   Status Run() {
     Status outcome = CatchBadAlloc([&] { return MoveAll(); });
     EndFollowing();
+    EndHandOver();
     // Slots that the owner may have handed over are not touched.
     const SlotSet given_up = left_ & ~uncertain_;
     if (given_up.any() && begun_) {
@@ -84,12 +138,14 @@ class SlotMove {
       again_ = false;
       PERSIA_RETURN_IF_ERROR(Begin());
       if (left_.none()) return Status();
-      PERSIA_RETURN_IF_ERROR(CopyUntilComplete(/*is_limited=*/true));
+      PERSIA_RETURN_IF_ERROR(CopyFirst());
+      if (again_) continue;
+      PERSIA_RETURN_IF_ERROR(CopyUntilComplete());
       if (again_) continue;
       for (const SlotSet& group : GroupsOf(left_)) {
         PERSIA_RETURN_IF_ERROR(TakeOver(group));
         if (again_) break;
-        PERSIA_RETURN_IF_ERROR(CopyUntilComplete(/*is_limited=*/false));
+        PERSIA_RETURN_IF_ERROR(CopyUntilComplete());
         if (again_) break;
       }
     }
@@ -134,51 +190,108 @@ class SlotMove {
                          ToString(others)));
   }
 
-  // Copies rows until all changes before the last call have arrived, or the
-  // move must begin again.
-  Status CopyUntilComplete(bool is_limited) {
-    bool complete = false;
-    while (!complete && !again_) {
+  // Copies each row once, without haste: within the limit of bytes per second,
+  // and after the requests of the same machine. What follows is as quick as it
+  // can be: changes must not come faster than they are copied, and requests
+  // wait at the end.
+  Status CopyFirst() {
+    Status copied;
+    const auto copy = [&] {
+      copied = CatchBadAlloc([&] { return Copy(Until::kOnlyChanges); });
+    };
+    try {
+      std::thread([&] {
+        YieldToOthers();
+        copy();
+      }).join();
+    } catch (const std::system_error&) {
+      copy();  // There is no further thread.
+    }
+    return copied;
+  }
+
+  // Copies rows until all changes before the last call have arrived.
+  Status CopyUntilComplete() { return Copy(Until::kComplete); }
+
+  enum class Until { kOnlyChanges, kComplete };
+
+  // Copies rows until then, or until the move must begin again. The owner
+  // prepares the next rows while this shard places those of the last reply.
+  Status Copy(Until until) {
+    const Status copied = CopyAll(until);
+    // What a call that nobody waits for brings is not lost: the position tells
+    // the owner that it did not arrive.
+    (void)ahead_.Wait();
+    return copied;
+  }
+
+  Status CopyAll(Until until) {
+    bool is_last = false;
+    while (!is_last && !again_) {
       const TimePoint began = Clock::now();
-      uint64_t bytes = 0;
-      PERSIA_RETURN_IF_ERROR(Copy(&complete, &bytes));
-      if (is_limited) PERSIA_RETURN_IF_ERROR(Rest(began, bytes));
+      ChangesRequest changes;
+      PERSIA_RETURN_IF_ERROR(Fetch(&changes));
+      const bool is_first = position_.epoch == 0;
+      if ((changes.begins != Begins::kNothing) != is_first) {
+        again_ = true;  // The owner was restarted, or lost track of changes.
+        return Status();
+      }
+      is_last =
+          until == Until::kComplete ? changes.complete : changes.only_changes;
+      position_ = changes.position;
+      if (!is_last) ahead_.Start(NextRequest());
+      const uint64_t bytes = CountRows(changes);
+      PERSIA_RETURN_IF_ERROR(Place(&changes));
+      if (until == Until::kOnlyChanges) {
+        PERSIA_RETURN_IF_ERROR(Rest(began, bytes));
+      }
     }
     return Status();
   }
 
-  Status Copy(bool* complete, uint64_t* bytes) {
+  ChangesRequest NextRequest() const {
     ChangesRequest changes;
+    changes.deadline = DeadlineAfter(kCallSeconds);
     changes.position = position_;
     changes.max_rows = kRowsAtOnce;
     changes.max_bytes = kBytesAtOnce;
     changes.whole_rows = true;
     changes.slots = move_.slots;
-    PERSIA_RETURN_IF_ERROR(CallSource(&changes, &EmbeddingService::Changes));
-    const bool is_first = position_.epoch == 0;
-    if ((changes.begins != Begins::kNothing) != is_first) {
-      again_ = true;  // The owner was restarted, or has lost track of changes.
-      return Status();
+    return changes;
+  }
+
+  // Receives the changes after position_.
+  Status Fetch(ChangesRequest* changes) {
+    if (ahead_.under_way() && ahead_.Wait().ok()) {
+      *changes = std::move(*ahead_.request());
+      return CheckStopping();
     }
+    *changes = NextRequest();
+    return CallSource(changes, &EmbeddingService::Changes);
+  }
+
+  Status Place(ChangesRequest* changes) {
     const auto placed = subject_.placer->Place(changes, left_);
     if (!placed.ok()) return placed.status();
-    if (!*placed) {
-      again_ = true;
-      return Pause();
-    }
-    position_ = changes.position;
-    *complete = changes.complete;
+    subject_.on_change();
+    if (*placed) return Status();
+    again_ = true;
+    return Pause();
+  }
+
+  // Adds the rows to the progress; returns how many bytes they have.
+  uint64_t CountRows(const ChangesRequest& changes) {
     uint64_t rows = 0;
+    uint64_t bytes = 0;
     for (const TableChanges& table : changes.tables) {
       rows += table.rows.size();
-      *bytes += table.rows.bytes.size() + table.rows.size() * sizeof(int64_t);
+      bytes += table.rows.bytes.size() + table.rows.size() * sizeof(int64_t);
     }
-    subject_.on_change();
     Count([&](MoveProgress* progress) {
       progress->rows += rows;
-      progress->bytes += *bytes;
+      progress->bytes += bytes;
     });
-    return Status();
+    return bytes;
   }
 
   Status TakeOver(const SlotSet& group) {
@@ -202,8 +315,7 @@ class SlotMove {
       PERSIA_RETURN_IF_ERROR(held);
       const Status prepared = PrepareHeld(step.applied);
       if (!prepared.ok() || again_) {
-        step.step = HandOverStep::kRelease;
-        (void)CallSource(&step, &EmbeddingService::HandOver);
+        Release(&step);
         return prepared;
       }
       step.step = HandOverStep::kCommit;
@@ -211,7 +323,9 @@ class SlotMove {
       const Status committed = CallSource(&step, &EmbeddingService::HandOver);
       if (committed.code() != Code::kFailedPrecondition) {
         PERSIA_RETURN_IF_ERROR(committed);
-        PERSIA_RETURN_IF_ERROR(Learn(step.topology));
+        const Status learned = Learn(step.topology);
+        Release(&step);
+        PERSIA_RETURN_IF_ERROR(learned);
         CountHeld(Clock::now() - began);
         return Status();
       }
@@ -219,10 +333,19 @@ class SlotMove {
     }
   }
 
+  // Ends the hold of the last step. If the owner does not answer, the hold ends
+  // by itself.
+  void Release(HandOverRequest* step) {
+    step->step = HandOverStep::kRelease;
+    step->deadline = DeadlineAfter(kCallSeconds);
+    (void)Await(
+        [&](DoneCallback done) { source_->HandOver(step, std::move(done)); });
+  }
+
   // Receives the last changes of the slots that are held, and makes them
   // durable.
   Status PrepareHeld(const std::vector<SlotsApplied>& applied) {
-    PERSIA_RETURN_IF_ERROR(CopyUntilComplete(/*is_limited=*/false));
+    PERSIA_RETURN_IF_ERROR(CopyUntilComplete());
     if (again_) return Status();
     for (const SlotsApplied& each : applied) {
       PERSIA_RETURN_IF_ERROR(subject_.membership->Prepare(each));
@@ -272,6 +395,15 @@ class SlotMove {
     position_ = FollowPosition();
   }
 
+  // Lets the owner remove the rows that it has given away.
+  void EndHandOver() {
+    HandOverRequest end;
+    end.deadline = DeadlineAfter(kCallSeconds);
+    end.step = HandOverStep::kEnd;
+    (void)Await(
+        [&](DoneCallback done) { source_->HandOver(&end, std::move(done)); });
+  }
+
   template <typename Change>
   void Count(const Change& change) {
     std::lock_guard<std::mutex> lock(taker_.mutex_);
@@ -316,6 +448,7 @@ class SlotMove {
   const SlotTaker::Subject& subject_;
   const MoveRequest& move_;
   const std::unique_ptr<EmbeddingService> source_;
+  ChangesCall ahead_;
   SlotSet left_;       // Slots that were not handed over yet.
   SlotSet uncertain_;  // Those that the owner may have handed over.
   FollowPosition position_;

@@ -111,8 +111,12 @@ Result<Topology> Topology::Make(uint64_t cluster, std::vector<Member> members,
     made.fingerprint_ = Mix64(made.fingerprint_ ^ HashOf(members[i]));
   }
   std::vector<uint16_t> of_slots(kSlots);
+  auto place = places.end();
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
-    const auto place = places.find(owners[slot]);
+    // Most neighbors have the same owner.
+    if (slot == 0 || owners[slot] != owners[slot - 1]) {
+      place = places.find(owners[slot]);
+    }
     if (place == places.end()) {
       return InvalidArgument("slot ", slot, " belongs to no member");
     }
@@ -238,8 +242,16 @@ SlotSet Topology::SlotsOf(uint64_t member) const {
 OwnedSlots Topology::OwnedBy(uint64_t member) const {
   const SlotSet slots = SlotsOf(member);
   std::map<uint32_t, SlotSet> by_epoch;
+  SlotSet* of_last = nullptr;
+  uint32_t last = 0;
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
-    if (slots[slot]) by_epoch[epochs_[slot]].set(slot);
+    if (!slots[slot]) continue;
+    // Most neighbors have the same epoch.
+    if (of_last == nullptr || epochs_[slot] != last) {
+      last = epochs_[slot];
+      of_last = &by_epoch[last];
+    }
+    of_last->set(slot);
   }
   OwnedSlots owned;
   owned.cluster = cluster_;

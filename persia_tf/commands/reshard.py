@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=arguments.bytes_up_to(_MOST_RATE),
         default=0,
         metavar="SIZE",
-        help="the most bytes of rows that a shard receives per second, such as 100MiB "
-        "(no limit)",
+        help="the most bytes of rows that a shard receives per second, such as 100MiB; "
+        "not for rows that training changes meanwhile (no limit)",
     )
     parser.add_argument(
         "--timeout",

@@ -9,6 +9,9 @@ from persia_tf import errors
 from persia_tf.resharding.admin import ClusterAdmin, MoveProgress, MoveState, Topology
 from persia_tf.resharding.plan import Move, even_moves
 
+# A poll costs each shard little. At first they follow quickly, since small moves end
+# soon.
+_FIRST_POLL_SECONDS = 0.005
 _POLL_SECONDS = 0.1
 
 # A move whose source or taker was restarted is started again.
@@ -116,22 +119,29 @@ class _Moves:
         self._show = show
 
     def run(self) -> None:
+        poll_seconds = _FIRST_POLL_SECONDS
         while self._waiting or self._running:
-            self._start()
+            if self._start():
+                poll_seconds = _FIRST_POLL_SECONDS
             told = {taker: self._admin.progress(taker) for taker in self._running}
             self._show(self._progress.plus(list(told.values())))
-            for taker, progress in told.items():
-                if progress.state != MoveState.RUNNING:
-                    self._end(taker, progress)
-            time.sleep(_POLL_SECONDS)
+            ended = [taker for taker in told if told[taker].state != MoveState.RUNNING]
+            for taker in ended:
+                self._end(taker, told[taker])
+            if not ended:
+                time.sleep(poll_seconds)
+                poll_seconds = min(1.5 * poll_seconds, _POLL_SECONDS)
 
-    def _start(self) -> None:
+    def _start(self) -> bool:
+        started = False
         for move in list(self._waiting):
             if move.taker in self._running:
                 continue
             self._admin.start(move, self._most_bytes_per_second)
             self._waiting.remove(move)
             self._running[move.taker] = move
+            started = True
+        return started
 
     def _end(self, taker: int, progress: MoveProgress) -> None:
         move = self._running.pop(taker)

@@ -92,7 +92,8 @@ class MovedSlotsRecovery : public ::testing::TestWithParam<bool> {
   }
 
   void Copy() {
-    const auto placed = taker_->placer->Place(copied_->Take(), moved_);
+    ChangesRequest changes = copied_->Take();
+    const auto placed = taker_->placer->Place(&changes, moved_);
     ASSERT_TRUE(placed.ok()) << placed.status().message();
     ASSERT_TRUE(*placed);
   }

@@ -21,9 +21,13 @@ class RowPlacerTest : public ::testing::Test {
 
   // Whether the changes since the last call could be placed.
   bool Copy() {
-    const auto placed = taker_.placer->Place(copied_.Take(), slots_);
+    const auto placed = Place(copied_.Take());
     EXPECT_TRUE(placed.ok()) << placed.status().message();
     return placed.ok() && *placed;
+  }
+
+  Result<bool> Place(ChangesRequest changes) {
+    return taker_.placer->Place(&changes, slots_);
   }
 
   void ExpectCopied() {
@@ -67,12 +71,12 @@ TEST_F(RowPlacerTest, LeavesOtherSlots) {
   taker_.Train("t", ids_);
   const auto own = InSlots(~slots_, taker_.RowsOf("t"));
   CopiedRows all(&owner_, SlotSet().set());
-  ASSERT_TRUE(*taker_.placer->Place(all.Take(), slots_));
+  ASSERT_TRUE(*Place(all.Take()));
   EXPECT_EQ(InSlots(~slots_, taker_.RowsOf("t")), own);
   EXPECT_EQ(InSlots(slots_, taker_.RowsOf("t")),
             InSlots(slots_, owner_.RowsOf("t")));
   owner_.Find("t")->Remove(ids_);
-  ASSERT_TRUE(*taker_.placer->Place(all.Take(), slots_));
+  ASSERT_TRUE(*Place(all.Take()));
   EXPECT_EQ(taker_.RowsOf("t"), own);
 }
 
@@ -83,7 +87,7 @@ TEST_F(RowPlacerTest, ATableThatWasClearedIsBegunAgain) {
   changes.tables[0].config = owner_.Find("t")->config();
   changes.tables[0].identity = owner_.Find("t")->identity();
   changes.tables[0].fate = TableFate::kCleared;
-  const auto placed = taker_.placer->Place(changes, slots_);
+  const auto placed = taker_.placer->Place(&changes, slots_);
   ASSERT_TRUE(placed.ok());
   EXPECT_FALSE(*placed);
 }
@@ -92,7 +96,7 @@ TEST_F(RowPlacerTest, ATableThatWasDroppedIsNotMade) {
   ChangesRequest changes = copied_.Take();
   ASSERT_EQ(changes.tables.size(), 1u);
   changes.tables[0].fate = TableFate::kDropped;
-  const auto placed = taker_.placer->Place(changes, slots_);
+  const auto placed = taker_.placer->Place(&changes, slots_);
   ASSERT_TRUE(placed.ok());
   EXPECT_TRUE(*placed);
   EXPECT_TRUE(taker_.store.All().empty());
@@ -127,10 +131,10 @@ TEST_F(RowPlacerTest, RowsAreConvertedToTheTablesLayout) {
 TEST_F(RowPlacerTest, RowsOfAnotherDimensionOrSizeAreRefused) {
   ChangesRequest changes = copied_.Take();
   changes.tables[0].rows.bytes.pop_back();
-  EXPECT_EQ(taker_.placer->Place(changes, slots_).status().code(),
+  EXPECT_EQ(taker_.placer->Place(&changes, slots_).status().code(),
             Code::kDataLoss);
   changes.tables[0].config.dim = 3;
-  EXPECT_EQ(taker_.placer->Place(changes, slots_).status().code(),
+  EXPECT_EQ(taker_.placer->Place(&changes, slots_).status().code(),
             Code::kInvalidArgument);
   EXPECT_TRUE(taker_.RowsOf("t").empty());
 }
@@ -158,7 +162,7 @@ TEST_F(RowPlacerTest, WithoutMemoryForTheRowsNothingIsPlaced) {
   StoreLimits limits;
   limits.memory_bytes = 1;
   taker_.store.SetLimits(limits);
-  const auto placed = taker_.placer->Place(copied_.Take(), slots_);
+  const auto placed = Place(copied_.Take());
   EXPECT_EQ(placed.status().code(), Code::kResourceExhausted);
   EXPECT_TRUE(taker_.RowsOf("t").empty());
 }

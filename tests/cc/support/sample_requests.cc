@@ -201,7 +201,7 @@ void AddMoves(std::vector<SampleMessage>* samples) {
   hand_over.hold = 1;
   for (const HandOverStep step :
        {HandOverStep::kAsk, HandOverStep::kHold, HandOverStep::kCommit,
-        HandOverStep::kRelease}) {
+        HandOverStep::kRelease, HandOverStep::kEnd}) {
     hand_over.step = step;
     AddRequest(hand_over, samples);
   }

@@ -32,6 +32,7 @@ class ChangesMessagesTest : public testing::Test {
     changes_.shard = 8;
     changes_.begins = Begins::kWhole;
     changes_.complete = true;
+    changes_.only_changes = true;
     changes_.tables = {{Config("a", 3), {{1, -1}, {1, 2, 3, 4, 5, 6}, {9}}},
                        {Config("b", 1), {{}, {}, {}}},
                        {Config("c", 1), {{7}, {1}, {}}, TableFate::kCleared}};
@@ -60,7 +61,7 @@ TEST_F(ChangesMessagesTest, ChangesReplyHasTheseBytes) {
   ExpectReplyBytes(
       changes_,
       "0200000000000000\n0300000000000000\n0400000000000000\n"
-      "0200000001000000\n0000000000000000\n"
+      "0200000001000000\n0100000000000000\n0000000000000000\n"
       "0000000000000000\n0000000000000000\n"
       "0300000000000000\n0300000000000000\n" +
           rest + "61000000\n" + settings +

@@ -102,10 +102,10 @@ TEST(MovingMessagesTest, WhatWasAppliedComesBackInEachPart) {
 
 TEST(MovingMessagesTest, AHandOverThatNoShardDoesIsRefused) {
   HandOverRequest request = SomeHandOver();
-  request.step = static_cast<HandOverStep>(4);
+  request.step = static_cast<HandOverStep>(5);
   const Status status = Received(request);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_EQ(status.message(), "unknown step of a handing over 4");
+  EXPECT_EQ(status.message(), "unknown step of a handing over 5");
 }
 
 // Else a request could hold slots for ever.
@@ -125,8 +125,8 @@ TEST(MovingMessagesTest, OnlyAHoldHasALongReply) {
   request.step = HandOverStep::kHold;
   EXPECT_EQ(HandOver::MostReplyBytes(request),
             HandOverRequest::kMostReplyBytes);
-  for (const HandOverStep step :
-       {HandOverStep::kAsk, HandOverStep::kCommit, HandOverStep::kRelease}) {
+  for (const HandOverStep step : {HandOverStep::kAsk, HandOverStep::kCommit,
+                                  HandOverStep::kRelease, HandOverStep::kEnd}) {
     request.step = step;
     EXPECT_EQ(HandOver::MostReplyBytes(request), TopologyRequest::kMostBytes);
   }
