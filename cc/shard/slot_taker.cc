@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "cc/base/random_bytes.h"
 #include "cc/base/thread_priority.h"
 #include "cc/service/await.h"
+#include "cc/shard/changes_call.h"
 
 namespace persia {
 namespace {
@@ -56,53 +56,6 @@ std::vector<SlotSet> GroupsOf(const SlotSet& slots) {
 }
 
 }  // namespace
-
-// A call of Changes that may be under way while another thread works. Not
-// thread-safe.
-class ChangesCall {
- public:
-  explicit ChangesCall(EmbeddingService* source) : source_(*source) {}
-  // Blocks until the call ends.
-  ~ChangesCall() { (void)Wait(); }
-  ChangesCall(const ChangesCall&) = delete;
-  ChangesCall& operator=(const ChangesCall&) = delete;
-
-  // Begins the call. The one before must have ended.
-  void Start(const ChangesRequest& request) {
-    request_ = request;
-    ended_ = false;
-    under_way_ = true;
-    source_.Changes(&request_, [this](const Status& status) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      status_ = status;
-      ended_ = true;
-      changed_.notify_all();
-    });
-  }
-
-  // Whether a call was begun whose outcome Wait has not returned yet.
-  bool under_way() const { return under_way_; }
-
-  // Blocks until the call ends, and returns its outcome.
-  Status Wait() {
-    if (!under_way_) return Status();
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return ended_; });
-    under_way_ = false;
-    return status_;
-  }
-
-  ChangesRequest* request() { return &request_; }
-
- private:
-  EmbeddingService& source_;
-  ChangesRequest request_;
-  bool under_way_ = false;  // Used by the caller's thread alone.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = true;  // Guarded by mutex_, as is status_.
-  Status status_;
-};
 
 // One move, on the taker's thread.
 class SlotMove {
