@@ -1,6 +1,9 @@
 #include "cc/shard/standby_service.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "cc/base/catch_bad_alloc.h"
@@ -22,6 +25,7 @@ constexpr EventKind kFailures{"failures to follow the primary",
 constexpr double kCallSeconds = 5;
 constexpr double kPauseSeconds = 0.2;
 constexpr double kTellSeconds = 1;
+constexpr double kMostSpreadPauseSeconds = 30;
 // How long a standby that its primary has named waits for the record of it.
 constexpr double kNamedSeconds = 10;
 // The primary answers within this time if it has no new record.
@@ -356,30 +360,38 @@ Status StandbyService::TakePlace() {
   return Status();
 }
 
-// Tells the other shards, and the former primary. Clients that reach none of
-// them learn of it from this process.
+// Tells the other shards, and the former primary, until all have answered.
+// Clients that do not know this process ask the others. The former primary, if
+// it lives, must stop to serve.
 void StandbyService::Spread() {
-  std::vector<std::string> addresses;
+  std::set<std::string> addresses = {options_.primary};
   for (const Member& member : shard_->CurrentTopology()->members()) {
-    if (!member.has_left) addresses.push_back(member.address);
+    if (!member.has_left) addresses.insert(member.address);
   }
-  addresses.push_back(options_.primary);
-  for (const std::string& address : addresses) {
-    if (address != address_) ExchangeWith(address);
-    if (!Pause(0)) return;
+  addresses.erase(address_);
+  for (double pause = kPauseSeconds; !addresses.empty();
+       pause = std::min(2 * pause, kMostSpreadPauseSeconds)) {
+    for (auto at = addresses.begin(); at != addresses.end();) {
+      at = ExchangeWith(*at) ? addresses.erase(at) : std::next(at);
+      if (!Pause(0)) return;
+    }
+    if (!addresses.empty() && !Pause(pause)) return;
   }
 }
 
-void StandbyService::ExchangeWith(const std::string& address) {
+// Returns whether the shard at the address has answered.
+bool StandbyService::ExchangeWith(const std::string& address) {
   auto service = options_.local.connect(address);
-  if (!service.ok()) return;
+  if (!service.ok()) return false;
   TopologyRequest request;
   request.told = shard_->CurrentTopology()->Encode();
   const Status told = AwaitTopology(service->get(), kTellSeconds, &request);
-  if (!told.ok() || request.topology.empty()) return;
+  if (!told.ok()) return false;
+  if (request.topology.empty()) return true;
   TopologyRequest own;
   own.told = request.topology;
   (void)AwaitTopology(shard_.get(), kTellSeconds, &own);
+  return true;
 }
 
 bool StandbyService::IsReplaced() const {

@@ -82,7 +82,7 @@ class StandbyService : public EmbeddingService {
   Status TakePlace();
   void Spread();
   // Tells another shard what this one knows, and learns what that knows.
-  void ExchangeWith(const std::string& address);
+  bool ExchangeWith(const std::string& address);
   // Whether the log's last topology says that a standby has taken the primary's
   // place, and whether it is one at this address.
   bool IsReplaced() const;

@@ -131,7 +131,9 @@ def train_while(counting, pairs, disturb) -> None:
         for _ in range(KILLS):
             pair = random.choice(pairs)
             pair.wait_until_copied()
-            wait_for_steps(counting, training, int(random.integers(1, 10)))
+            # The standby knows that it has all rows once it has got an update that
+            # was sent after that. Each step waits for the updates 3 steps before.
+            wait_for_steps(counting, training, int(random.integers(4, 13)))
             # Anywhere in a step, which takes some milliseconds.
             threading.Event().wait(random.uniform(0, 0.01))
             disturb(pair)
@@ -169,6 +171,9 @@ def test_a_promotion_may_be_repeated_and_an_old_primary_owns_nothing(
     counting()
     pair = pairs[0]
     pair.wait_until_copied()
+    # The standby knows that it has all rows once it has got the next update.
+    for _ in range(2):
+        counting()
     pair.primary.kill()
     for _ in range(2):
         promote(pair.standby.address, primary_is_gone=True, timeout=DEADLINE_SECONDS)

@@ -272,6 +272,31 @@ TEST_F(StandbyTest, APrimaryThatComesBackOwnsNothing) {
 }
 
 // The process that was replaced becomes the standby, at its former address.
+// Else clients that ask it would not find the standby.
+TEST_F(StandbyTest, AShardThatWasDownHearsOfAPromotionLater) {
+  Begin(Acknowledge::kStandby);
+  Trainer trainer({other_->address()}, ids_, 1);
+  BeginStandby();
+  Train(&trainer, 20);
+  const uint64_t member = primary_->Described()->id;
+  other_->Kill();
+  primary_->Kill();
+  ASSERT_TRUE(standby_->Promote(/*primary_is_gone=*/true).ok());
+  other_->Start();
+  const Deadline give_up = DeadlineAfter(60);
+  const auto knows = [&] {
+    const SharedTopology topology = other_->service()->CurrentTopology();
+    return topology->Find(member)->address == standby_->address();
+  };
+  while (!knows() && Clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(knows());
+  Train(&trainer, 20);
+  UseStandby();
+  ExpectAll(&trainer);
+}
+
 TEST_F(StandbyTest, AFormerPrimaryTakesItsPlaceBackOnlyIfAsked) {
   Begin(Acknowledge::kStandby);
   Trainer trainer({other_->address()}, ids_, 1);
