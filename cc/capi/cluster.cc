@@ -1,5 +1,7 @@
 #include <memory>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "cc/base/text.h"
 #include "cc/capi/control_options.h"
@@ -15,6 +17,7 @@ struct persia_cluster {
 
 struct persia_topology {
   persia::SharedTopology topology;
+  std::set<uint64_t> answered;  // Empty unless persia_cluster_look made it.
 };
 
 static_assert(PERSIA_SLOTS == persia::kSlots, "the header says how many");
@@ -48,7 +51,18 @@ int persia_cluster_fetch(persia_cluster* cluster, int all_must_answer,
                          persia_topology** topology) {
   auto fetched = cluster->admin->Fetch(all_must_answer != 0);
   if (!fetched.ok()) return ReportStatus(fetched.status());
-  *topology = new persia_topology{std::move(*fetched)};
+  *topology = new persia_topology{std::move(*fetched), {}};
+  return ReportStatus(persia::Status());
+}
+
+int persia_cluster_look(persia_cluster* cluster, const char* away,
+                        persia_topology** topology) {
+  auto look = cluster->admin->Look(persia::SplitAtCommas(away));
+  if (!look.ok()) return ReportStatus(look.status());
+  *topology = look->topology == nullptr
+                  ? nullptr
+                  : new persia_topology{std::move(look->topology),
+                                        std::move(look->answered)};
   return ReportStatus(persia::Status());
 }
 
@@ -84,6 +98,20 @@ int persia_cluster_move(persia_cluster* cluster, persia_move* move) {
   return 0;
 }
 
+int persia_cluster_slot_loads(persia_cluster* cluster, uint64_t member,
+                              uint64_t* ids, uint64_t* bytes) {
+  persia::SlotLoadsRequest request;
+  const persia::Status status = cluster->admin->SlotLoads(member, &request);
+  if (!status.ok()) return ReportStatus(status);
+  std::vector<persia::SlotLoad> loads(persia::kSlots);
+  request.AddTo(&loads);
+  for (uint32_t slot = 0; slot < persia::kSlots; ++slot) {
+    ids[slot] = loads[slot].ids;
+    bytes[slot] = loads[slot].bytes;
+  }
+  return ReportStatus(status);
+}
+
 int persia_cluster_promote(persia_cluster* cluster, const char* address,
                            int primary_is_gone) {
   return ReportStatus(cluster->admin->Promote(address, primary_is_gone != 0));
@@ -111,6 +139,8 @@ int persia_topology_member(const persia_topology* topology, int place,
   out->number = member.number;
   out->has_left = member.has_left ? 1 : 0;
   out->address = member.address.c_str();
+  out->standby = member.standby.c_str();
+  out->answers = topology->answered.count(member.id) > 0 ? 1 : 0;
   return ReportStatus(persia::Status());
 }
 

@@ -30,7 +30,10 @@ typedef struct {
   uint64_t id;
   uint32_t number;
   int has_left;
-  const char* address; /* Valid until persia_topology_free. */
+  /* Texts are valid until persia_topology_free. */
+  const char* address;
+  const char* standby; /* Where its standby answers; "": it has none. */
+  int answers;         /* Whether it answered persia_cluster_look. */
 } persia_member;
 
 typedef struct {
@@ -60,12 +63,21 @@ PERSIA_EXPORT void persia_cluster_free(persia_cluster* cluster);
 PERSIA_EXPORT int persia_cluster_fetch(persia_cluster* cluster,
                                        int all_must_answer,
                                        persia_topology** topology);
+/* `away` ("host:port,...") lists other shards not to ask. Sets *topology to
+ * NULL if the shards belong to no cluster. */
+PERSIA_EXPORT int persia_cluster_look(persia_cluster* cluster, const char* away,
+                                      persia_topology** topology);
 PERSIA_EXPORT int persia_cluster_join(persia_cluster* cluster,
                                       const char* address, uint64_t* member);
 PERSIA_EXPORT int persia_cluster_leave(persia_cluster* cluster,
                                        uint64_t member);
 PERSIA_EXPORT int persia_cluster_move(persia_cluster* cluster,
                                       persia_move* move);
+/* Sets the elements of `ids` and of `bytes`, PERSIA_SLOTS each, to what the
+ * member tells of each slot: see cc/service/slot_loads_request.h. */
+PERSIA_EXPORT int persia_cluster_slot_loads(persia_cluster* cluster,
+                                            uint64_t member, uint64_t* ids,
+                                            uint64_t* bytes);
 /* The standby at `address` takes its primary's place. If primary_is_gone is 0,
  * the primary gives its place up, and the call fails if it does not answer.
  * Otherwise the caller vouches that no program can ever reach the primary's

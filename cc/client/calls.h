@@ -109,6 +109,8 @@ void StartCall(const CallContext& context, MoveRequest* request,
                DoneCallback done);
 void StartCall(const CallContext& context, StandbyRequest* request,
                DoneCallback done);
+void StartCall(const CallContext& context, SlotLoadsRequest* request,
+               DoneCallback done);
 
 // Sends the drop to every address. If the addresses are embedding workers, each
 // worker forwards the drop to all shards; a shard recognizes the repeats by

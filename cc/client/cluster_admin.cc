@@ -1,6 +1,7 @@
 #include "cc/client/cluster_admin.h"
 
 #include <algorithm>
+#include <future>
 #include <set>
 #include <utility>
 
@@ -47,6 +48,35 @@ Result<SharedTopology> ClusterAdmin::Fetch(bool all_must_answer) {
   }
   PERSIA_RETURN_IF_ERROR(TellAll(all_must_answer));
   return topology_;
+}
+
+Result<ClusterLook> ClusterAdmin::Look(const std::vector<std::string>& away) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ClusterLook look;
+  Status error;
+  std::set<std::string> asked(away.begin(), away.end());
+  std::vector<std::string> addresses = addresses_;
+  while (!addresses.empty()) {
+    for (const auto& reply : AskAll(addresses)) {
+      if (!reply.ok()) {
+        error = reply.status();
+        continue;
+      }
+      look.answered.insert(reply->member);
+      if (reply->topology.empty()) continue;
+      PERSIA_RETURN_IF_ERROR(Learn(reply->topology));
+    }
+    asked.insert(addresses.begin(), addresses.end());
+    addresses.clear();
+    if (topology_ == nullptr) break;
+    for (const Member& member : topology_->members()) {
+      if (member.has_left || asked.count(member.address) > 0) continue;
+      addresses.push_back(member.address);
+    }
+  }
+  if (look.answered.empty()) return error;
+  look.topology = topology_;
+  return look;
 }
 
 // Tells all members of the topology, and learns what they know, until all know
@@ -117,18 +147,26 @@ Status ClusterAdmin::Leave(uint64_t id) {
 
 Status ClusterAdmin::Move(uint64_t taker, MoveRequest* request) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto member = MemberOf(taker);
-  if (!member.ok()) return member.status();
   if (request->action == MoveAction::kStart) {
     const auto source = MemberOf(request->source);
     if (!source.ok()) return source.status();
     request->address = (*source)->address;
   }
-  const auto service = ServiceOf((*member)->address);
+  const auto service = ServiceOfMember(taker);
   if (!service.ok()) return service.status();
   request->deadline = DeadlineAfter(timeout_seconds_);
   return Await(
       [&](DoneCallback done) { (*service)->Move(request, std::move(done)); });
+}
+
+Status ClusterAdmin::SlotLoads(uint64_t member, SlotLoadsRequest* request) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto service = ServiceOfMember(member);
+  if (!service.ok()) return service.status();
+  request->deadline = DeadlineAfter(timeout_seconds_);
+  return Await([&](DoneCallback done) {
+    (*service)->SlotLoads(request, std::move(done));
+  });
 }
 
 Status ClusterAdmin::Promote(const std::string& address, bool primary_is_gone) {
@@ -149,6 +187,12 @@ Result<const Member*> ClusterAdmin::MemberOf(uint64_t id) const {
       topology_ == nullptr ? nullptr : topology_->Find(id);
   if (member != nullptr) return member;
   return InvalidArgument("the cluster has no shard with the id ", id);
+}
+
+Result<EmbeddingService*> ClusterAdmin::ServiceOfMember(uint64_t id) {
+  const auto member = MemberOf(id);
+  if (!member.ok()) return member.status();
+  return ServiceOf((*member)->address);
 }
 
 Result<EmbeddingService*> ClusterAdmin::ServiceOf(const std::string& address) {
@@ -175,6 +219,35 @@ Result<TopologyRequest> ClusterAdmin::Exchange(const std::string& address) {
     PERSIA_RETURN_IF_ERROR(Learn(request.topology));
   }
   return request;
+}
+
+// Asks shards at once what they know, and tells them nothing.
+std::vector<Result<TopologyRequest>> ClusterAdmin::AskAll(
+    const std::vector<std::string>& addresses) {
+  std::vector<TopologyRequest> requests(addresses.size());
+  std::vector<std::promise<Status>> outcomes(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const auto service = ServiceOf(addresses[i]);
+    if (!service.ok()) {
+      outcomes[i].set_value(service.status());
+      continue;
+    }
+    requests[i].deadline = DeadlineAfter(timeout_seconds_);
+    (*service)->ExchangeTopology(&requests[i],
+                                 [&outcome = outcomes[i]](Status status) {
+                                   outcome.set_value(std::move(status));
+                                 });
+  }
+  std::vector<Result<TopologyRequest>> replies;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Status status = outcomes[i].get_future().get();
+    if (status.ok()) {
+      replies.emplace_back(std::move(requests[i]));
+    } else {
+      replies.emplace_back(status);
+    }
+  }
+  return replies;
 }
 
 Status ClusterAdmin::Learn(const std::vector<uint8_t>& bytes) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@
 #include "cc/topology/topology.h"
 
 namespace persia {
+
+// What the shards of a cluster know of it.
+struct ClusterLook {
+  SharedTopology topology;      // Null if the shards belong to no cluster.
+  std::set<uint64_t> answered;  // The ids of the shards that answered.
+};
 
 class ClusterAdmin {
  public:
@@ -30,6 +37,12 @@ class ClusterAdmin {
   // Returns the newest topology. Shards that do not answer are left out, unless
   // `all_must_answer`. kFailedPrecondition if the shards belong to no cluster.
   Result<SharedTopology> Fetch(bool all_must_answer);
+
+  // Asks the shards that were listed, all at once, and then those of which they
+  // know, except those at the addresses `away`. Unlike Fetch it tells them
+  // nothing, so nothing changes. Fails only if none answers, or if they belong
+  // to several clusters.
+  Result<ClusterLook> Look(const std::vector<std::string>& away = {});
 
   // Makes the shard at `address`, which belongs to no cluster, a member, which
   // owns nothing yet. Returns its id. Does nothing if it is a member already;
@@ -47,13 +60,19 @@ class ClusterAdmin {
   // request->source, or asks how far it is.
   Status Move(uint64_t taker, MoveRequest* request);
 
+  // Asks a member how busy each slot was.
+  Status SlotLoads(uint64_t member, SlotLoadsRequest* request);
+
  private:
   // The functions below require mutex_ to be held.
   Result<EmbeddingService*> ServiceOf(const std::string& address);
   Result<TopologyRequest> Exchange(const std::string& address);
+  std::vector<Result<TopologyRequest>> AskAll(
+      const std::vector<std::string>& addresses);
   Status Learn(const std::vector<uint8_t>& topology);
   Status TellAll(bool all_must_answer);
   Result<const Member*> MemberOf(uint64_t id) const;
+  Result<EmbeddingService*> ServiceOfMember(uint64_t id);
 
   const std::vector<std::string> addresses_;
   const RemoteServiceOptions options_;

@@ -1,5 +1,5 @@
-// Implements the Stats request for many shards, and uses Stats to learn a
-// table's route.
+// Implements the Stats and SlotLoads requests for many shards, and uses Stats
+// to learn a table's route.
 
 #include <algorithm>
 #include <functional>
@@ -29,6 +29,19 @@ class StatsCall : public CallOf<StatsRequest> {
       std::move(reply.processes.begin(), reply.processes.end(),
                 std::back_inserter(request_->processes));
     }
+    return Status();
+  }
+};
+
+class SlotLoadsCall : public CallOf<SlotLoadsRequest> {
+ public:
+  using CallOf::CallOf;
+
+ private:
+  Status OnAllReplied() override {
+    std::vector<SlotLoad> sums(kSlots);
+    for (const SlotLoadsRequest& reply : replies_) reply.AddTo(&sums);
+    request_->Tell(sums);
     return Status();
   }
 };
@@ -65,6 +78,11 @@ class LearnRouteCall : public CallOf<StatsRequest> {
 void StartCall(const CallContext& context, StatsRequest* request,
                DoneCallback done) {
   Begin<StatsCall>(context, request, std::move(done));
+}
+
+void StartCall(const CallContext& context, SlotLoadsRequest* request,
+               DoneCallback done) {
+  Begin<SlotLoadsCall>(context, request, std::move(done));
 }
 
 void StartRouted(const CallContext& context, TableKey table, Deadline deadline,

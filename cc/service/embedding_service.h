@@ -39,6 +39,7 @@
 #include "cc/service/hand_over_request.h"
 #include "cc/service/move_request.h"
 #include "cc/service/service_stats.h"
+#include "cc/service/slot_loads_request.h"
 #include "cc/service/standby_request.h"
 #include "cc/service/topology_request.h"
 #include "cc/store/table.h"
@@ -298,7 +299,7 @@ using AnyRequest =
                  StatsRequest*, ExportRequest*, AssignRequest*, RemoveRequest*,
                  CheckpointRequest*, ChangesRequest*, DropTableRequest*,
                  FilesRequest*, TopologyRequest*, HandOverRequest*,
-                 MoveRequest*, StandbyRequest*>;
+                 MoveRequest*, StandbyRequest*, SlotLoadsRequest*>;
 
 class EmbeddingService {
  public:
@@ -391,6 +392,11 @@ class EmbeddingService {
     OtherCall(request, std::move(done));
   }
 
+  // Tells how busy each slot was: see slot_loads_request.h.
+  virtual void SlotLoads(SlotLoadsRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
+
   // Uses `address` ("host:port") for shard number `shard` from now on, because
   // that shard has moved there. Requests that the shard has not answered are
   // sent again, to the new address, until their deadlines. kFailedPrecondition
@@ -427,7 +433,8 @@ inline void EmbeddingService::Call(const AnyRequest& request,
       &Service::Stats,       &Service::Export,     &Service::Assign,
       &Service::Remove,      &Service::Checkpoint, &Service::Changes,
       &Service::DropTable,   &Service::Files,      &Service::ExchangeTopology,
-      &Service::HandOver,    &Service::Move,       &Service::Standby};
+      &Service::HandOver,    &Service::Move,       &Service::Standby,
+      &Service::SlotLoads};
   std::visit(
       [&](auto* typed) {
         using Method = void (Service::*)(decltype(typed), DoneCallback);

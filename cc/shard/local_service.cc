@@ -14,6 +14,7 @@
 #include "cc/saving/checkpoint_files.h"
 #include "cc/saving/file_thread.h"
 #include "cc/saving/gate.h"
+#include "cc/shard/load_counts.h"
 #include "cc/shard/log_replay.h"
 #include "cc/shard/lost_updates.h"
 #include "cc/shard/membership.h"
@@ -108,10 +109,7 @@ class LocalService : public ReplayedShard {
     // The limits apply only after the recovery, which loads all rows even if
     // they exceed the limits.
     store_.SetLimits(options_.limits);
-    const auto requests = [this] {
-      return lookups_.load(std::memory_order_relaxed) +
-             updates_.load(std::memory_order_relaxed);
-    };
+    const auto requests = [this] { return loads_.requests(); };
     const auto own = [this] {
       return OwnShard{ownership_.member(), ownership_.Name(),
                       ownership_.slots(), membership_->arriving().any()};
@@ -188,7 +186,7 @@ class LocalService : public ReplayedShard {
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
-    lookups_.fetch_add(1, std::memory_order_relaxed);
+    loads_.CountLookup();
     const auto work = [=](uint64_t* log_end) {
       return DoLookup(request, log_end);
     };
@@ -197,7 +195,7 @@ class LocalService : public ReplayedShard {
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
-    updates_.fetch_add(1, std::memory_order_relaxed);
+    loads_.CountUpdate();
     trainers_.OnUpdate(request->trainer);
     replies_->AnswerRows(request, std::move(done), [=](uint64_t* log_end) {
       return DoUpdate(request, log_end);
@@ -274,6 +272,10 @@ class LocalService : public ReplayedShard {
     done(Status(Code::kFailedPrecondition,
                 "a shard has a standby only if it has a recovery folder and "
                 "--recovery log"));
+  }
+
+  void SlotLoads(SlotLoadsRequest* request, DoneCallback done) override {
+    done(CatchBadAlloc([&] { return loads_.Tell(request); }));
   }
 
   SharedTopology CurrentTopology() const override {
@@ -378,6 +380,7 @@ class LocalService : public ReplayedShard {
           FindTable(store_, lookup.ids, "rows", lookup.rows.size(), &tables));
     }
     PERSIA_RETURN_IF_ERROR(CheckOwned(ownership_, *request));
+    loads_.CountSlots(*request);
     request->generation = generation_.load();
     return request->read_only ? writer_->Read(tables, request, log_end)
                               : writer_->Lookup(tables, request, log_end);
@@ -391,6 +394,7 @@ class LocalService : public ReplayedShard {
     // The windows tell only of slots that the shard owns: of others, an update
     // with this number may not have been applied.
     PERSIA_RETURN_IF_ERROR(CheckOwned(ownership_, *request));
+    loads_.CountSlots(*request);
     return update_once_->Apply(tables, request, log_end);
   }
 
@@ -401,8 +405,8 @@ class LocalService : public ReplayedShard {
     stats.member = ownership_.member();
     stats.slots = ownership_.slots().count();
     stats.generation = generation_.load();
-    stats.lookups = lookups_.load(std::memory_order_relaxed);
-    stats.updates = updates_.load(std::memory_order_relaxed);
+    stats.lookups = loads_.lookups();
+    stats.updates = loads_.updates();
     stats.repeated_updates = update_once_->repeated();
     stats.lost_updates = lost_updates_.total();
     AddMemoryStats(store_, &stats);
@@ -443,8 +447,7 @@ class LocalService : public ReplayedShard {
   Followers followers_{{&store_, [this] { return checkpoints_->known_base(); },
                         [this] { return FollowedSlots(); }}};
   std::atomic<uint64_t> generation_{0};
-  std::atomic<uint64_t> lookups_{0};
-  std::atomic<uint64_t> updates_{0};
+  LoadCounts loads_;
   // Destroyed in reverse order: each member's destructor ends its outstanding
   // work, which uses the members above it.
   Acknowledgements acknowledgements_;

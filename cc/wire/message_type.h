@@ -33,9 +33,9 @@ inline constexpr size_t kRequestCount = std::variant_size_v<AnyRequest>;
 
 // The names of the types, for people and for metrics, in AnyRequest's order.
 inline constexpr std::array<const char*, kRequestCount> kRequestNames = {
-    "create_table", "lookup",   "update",     "stats",   "export",
-    "assign",       "remove",   "checkpoint", "changes", "drop_table",
-    "files",        "topology", "hand_over",  "move",    "standby"};
+    "create_table", "lookup",     "update",  "stats",      "export", "assign",
+    "remove",       "checkpoint", "changes", "drop_table", "files",  "topology",
+    "hand_over",    "move",       "standby", "slot_loads"};
 
 constexpr MessageType RequestTypeAt(size_t place) {
   return static_cast<MessageType>(

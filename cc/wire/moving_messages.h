@@ -1,6 +1,6 @@
-// The messages by which slots move from shard to shard, HandOver and Move, and
-// by which a standby copies a shard. Part of messages.h, which includes this
-// file.
+// The messages by which slots move from shard to shard, HandOver and Move, by
+// which a standby copies a shard, and by which slots' loads are read. Part of
+// messages.h, which includes this file.
 
 #ifndef PERSIA_CC_WIRE_MOVING_MESSAGES_H_
 #define PERSIA_CC_WIRE_MOVING_MESSAGES_H_
@@ -125,6 +125,36 @@ struct Message<StandbyRequest> : PlainMessage {
 
   static uint64_t MostReplyBytes(const StandbyRequest&) {
     return StandbyRequest::kMostBytes;
+  }
+};
+
+template <>
+struct Message<SlotLoadsRequest> : PlainMessage {
+  static constexpr char kName[] = "SlotLoads";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit&, Request&) {}
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit.Slots(request.slots);
+    visit.Count(request.ids);
+    visit.Count(request.bytes);
+    visit.Array(request.ids);
+    visit.Array(request.bytes);
+    visit.Expect([&] {
+      const size_t count = request.slots.count();
+      if (request.ids.size() == count && request.bytes.size() == count) {
+        return Status();
+      }
+      return Status(Code::kDataLoss,
+                    Concat(count, " slots have loads, but their counts are ",
+                           request.ids.size(), " and ", request.bytes.size()));
+    });
+  }
+
+  static uint64_t MostReplyBytes(const SlotLoadsRequest&) {
+    return SlotLoadsRequest::kMostBytes;
   }
 };
 

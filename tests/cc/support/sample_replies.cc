@@ -114,6 +114,13 @@ void AddMovingReplies(std::vector<SampleMessage>* samples) {
   standby.bytes = {1, 2, 3};
   standby.end = 5;
   AddReply(standby, samples);
+
+  SlotLoadsRequest loads;
+  AddReply(loads, samples);
+  loads.slots.set(5).set(6);
+  loads.ids = {64, 32};
+  loads.bytes = {2048, 1024};
+  AddReply(loads, samples);
 }
 
 void AddCheckpointReplies(std::vector<SampleMessage>* samples) {

@@ -228,6 +228,8 @@ void AddMoves(std::vector<SampleMessage>* samples) {
   standby.is_complete = true;
   AddRequest(standby, samples);
 
+  AddRequest(SlotLoadsRequest(), samples);
+
   move.source = 7;
   move.address = "127.0.0.1:1";
   move.slots.set(5);

@@ -28,13 +28,14 @@ TEST(MessageTypeTest, RequestsHaveTheseNumbers) {
   EXPECT_EQ(Number<HandOverRequest>(), 26);
   EXPECT_EQ(Number<MoveRequest>(), 28);
   EXPECT_EQ(Number<StandbyRequest>(), 30);
-  EXPECT_EQ(kRequestCount, 15u);
+  EXPECT_EQ(Number<SlotLoadsRequest>(), 32);
+  EXPECT_EQ(kRequestCount, 16u);
 }
 
 TEST(MessageTypeTest, OnlyRequestsAndTheirRepliesAreThose) {
   for (uint16_t number = 0; number < 200; ++number) {
     const auto type = static_cast<MessageType>(number);
-    const bool is_either = number >= 2 && number < 32;
+    const bool is_either = number >= 2 && number < 34;
     EXPECT_EQ(IsRequest(type), is_either && number % 2 == 0) << number;
     EXPECT_EQ(IsReply(type), is_either && number % 2 == 1) << number;
   }

@@ -1,4 +1,4 @@
-// HandOver, Move, and their replies.
+// HandOver, Move, SlotLoads, and their replies.
 
 #include <gtest/gtest.h>
 
@@ -168,6 +168,41 @@ TEST(MovingMessagesTest, AMoveThatNoShardMakesIsRefused) {
   }
   request.progress.state = static_cast<MoveState>(3);
   EXPECT_EQ(ReceivedReply(request).code(), Code::kDataLoss);
+}
+
+TEST(MovingMessagesTest, SlotLoadsHasTheseBytes) {
+  SlotLoadsRequest request;
+  ExpectBytes(request, "");
+  ExpectReplyBytes(request,
+                   "0000000000000000\n0000000000000000\n0000000000000000");
+  request.slots = Slots();
+  request.ids = {3, 4};
+  request.bytes = {0xaabb, 6};
+  ExpectReplyBytes(request, SlotsInHex() +
+                                "\n0200000000000000\n0200000000000000\n"
+                                "0300000000000000\n0400000000000000\n"
+                                "bbaa000000000000\n0600000000000000");
+}
+
+TEST(MovingMessagesTest, EachSlotWithALoadHasItsCounts) {
+  SlotLoadsRequest request;
+  request.slots = Slots();
+  request.ids = {3, 4};
+  request.bytes = {5};
+  const Status status = ReceivedReply(request);
+  EXPECT_EQ(status.code(), Code::kDataLoss);
+  EXPECT_EQ(status.message(),
+            "2 slots have loads, but their counts are 2 and 1");
+}
+
+TEST(MovingMessagesTest, LoadsOfAllSlotsFitIntoAReply) {
+  std::vector<SlotLoad> loads(kSlots, {1, 2});
+  SlotLoadsRequest request;
+  request.Tell(loads);
+  EXPECT_LE(BodyBytes(EncodeReply(1, request)), SlotLoadsRequest::kMostBytes);
+  request.AddTo(&loads);
+  EXPECT_EQ(loads.back().ids, 2u);
+  EXPECT_EQ(loads.front().bytes, 4u);
 }
 
 }  // namespace
