@@ -2,9 +2,9 @@
 
 Rows, the state of their optimizers and all that belongs to them move while programs
 train and serve. New shards must run already: `persia ps` starts them. The shards of
---to share the rows evenly at the end; each other shard of the cluster owns nothing
-then, and may be stopped. The command may be interrupted, and given again, from any
-machine.
+--to share the rows evenly at the end, or with --balance load the requests; each other
+shard of the cluster owns nothing then, and may be stopped. The command may be
+interrupted, and given again, from any machine.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 persia reshard --from 10.0.0.1:7000 --to 10.0.0.1:7000,10.0.0.2:7000
 persia reshard --to 10.0.0.2:7000,10.0.0.3:7000 --rate 100MiB
+persia reshard --to 10.0.0.2:7000,10.0.0.3:7000 --balance load --measure 60
 """
 
 _MOST_RATE = 2**50
@@ -41,6 +42,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="HOST:PORT,...",
         help="all shards that are to own rows",
+    )
+    parser.add_argument(
+        "--balance",
+        choices=("slots", "load"),
+        default="slots",
+        help="what the shards are to have the same of: slots, which have about as many "
+        "rows each, or load, the ids and bytes that programs ask for (%(default)s)",
+    )
+    parser.add_argument(
+        "--measure",
+        type=arguments.seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="for how long --balance load measures the load before rows move "
+        "(%(default)g)",
     )
     parser.add_argument(
         "--rate",
@@ -72,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
     def show(now: ReshardProgress) -> None:
         progress.show(now.moved, now.slots)
 
+    if args.balance == "load":
+        print(f"Measuring the load for {args.measure:g} s", file=sys.stderr)
     addresses = [str(shard) for shard in args.shards]
     with ClusterAdmin(
         addresses, args.timeout, args.auth_token_file, arguments.tls_of(args)
@@ -80,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
             done = reshard(
                 admin,
                 [str(shard) for shard in args.to],
+                balance=args.balance,
+                measure_seconds=args.measure,
                 most_bytes_per_second=args.rate,
                 show=show,
             )

@@ -31,6 +31,8 @@ class Member(ctypes.Structure):
         ("number", ctypes.c_uint32),
         ("has_left", ctypes.c_int),
         ("address", ctypes.c_char_p),
+        ("standby", ctypes.c_char_p),
+        ("answers", ctypes.c_int),
     ]
 
 
@@ -60,12 +62,20 @@ STATUS_FUNCTIONS = {
         *(ClusterHandle, ctypes.c_int),
         ctypes.POINTER(TopologyHandle),
     ),
+    "persia_cluster_look": (
+        *(ClusterHandle, ctypes.c_char_p),
+        ctypes.POINTER(TopologyHandle),
+    ),
     "persia_cluster_join": (
         *(ClusterHandle, ctypes.c_char_p),
         ctypes.POINTER(ctypes.c_uint64),
     ),
     "persia_cluster_leave": (ClusterHandle, ctypes.c_uint64),
     "persia_cluster_move": (ClusterHandle, ctypes.POINTER(Move)),
+    "persia_cluster_slot_loads": (
+        *(ClusterHandle, ctypes.c_uint64),
+        *(ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
+    ),
     "persia_cluster_promote": (ClusterHandle, ctypes.c_char_p, ctypes.c_int),
     "persia_topology_member": (
         *(TopologyHandle, ctypes.c_int),

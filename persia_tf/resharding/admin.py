@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import enum
 
 import numpy as np
 
-from persia_tf import errors
 from persia_tf.native import capi, cluster_types
-from persia_tf.resharding.connection import ClusterConnection
 from persia_tf.resharding.plan import Move
-
-SLOTS = 16384
-
-
-@dataclasses.dataclass(frozen=True)
-class Member:
-    """A shard of a cluster.
-
-    Attributes:
-        id: A random number that the shard keeps as long as it keeps its rows.
-        number: The shard's number for people.
-        address: `"host:port"`.
-        has_left: Whether it has left the cluster.
-    """
-
-    id: int
-    number: int
-    address: str
-    has_left: bool
+from persia_tf.resharding.watch import (
+    SLOTS,
+    ClusterWatch,
+    Member,
+    MoveAction,
+    MoveProgress,
+    member_at,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,46 +45,7 @@ class Topology:
         return int(np.count_nonzero(self.owners == member))
 
 
-class _Action(enum.IntEnum):
-    START = 1
-    PROGRESS = 2
-    STOP = 3
-
-
-class MoveState(enum.IntEnum):
-    """What a shard does about the slots that it was told to take over."""
-
-    IDLE = 0
-    RUNNING = 1
-    ENDED = 2
-
-
-@dataclasses.dataclass(frozen=True)
-class MoveProgress:
-    """How far a shard is with taking slots over.
-
-    Attributes:
-        state: A `MoveState`.
-        error: Why the move failed; None if it did not.
-        source: The id of the shard that the slots come from.
-        slots: How many slots are to be taken over.
-        moved: How many were.
-        rows: How many rows were received, repeats included.
-        bytes: How many bytes these rows have.
-        most_held: For how many seconds requests for some slots had to wait at most.
-    """
-
-    state: MoveState
-    error: errors.PersiaError | None
-    source: int
-    slots: int
-    moved: int
-    rows: int
-    bytes: int
-    most_held: float
-
-
-class ClusterAdmin(ClusterConnection):
+class ClusterAdmin(ClusterWatch):
     """Asks the shards of a cluster for their topology, and changes it."""
 
     def topology(self, *, all_must_answer: bool = True) -> Topology:
@@ -122,7 +69,7 @@ class ClusterAdmin(ClusterConnection):
         try:
             view = cluster_types.TopologyView()
             library.persia_topology_get(handle, ctypes.byref(view))
-            members = tuple(_member(handle, place) for place in range(view.members))
+            members = tuple(member_at(handle, place) for place in range(view.members))
             places = np.empty(SLOTS, np.uint16)
             library.persia_topology_owners(
                 handle, places.ctypes.data_as(ctypes.POINTER(ctypes.c_uint16))
@@ -167,44 +114,13 @@ class ClusterAdmin(ClusterConnection):
         slots = np.zeros(SLOTS, np.uint8)
         slots[move.slots] = 1
         self._do(
-            _Action.START,
+            MoveAction.START,
             move.taker,
             source=move.source,
             slots=slots.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8)),
             most_bytes_per_second=most_bytes_per_second,
         )
 
-    def progress(self, taker: int) -> MoveProgress:
-        """Returns how far a shard is with the move that was started last."""
-        return self._do(_Action.PROGRESS, taker)
-
     def stop(self, taker: int) -> MoveProgress:
         """Stops a shard's move: slots that were not moved yet stay where they are."""
-        return self._do(_Action.STOP, taker)
-
-    def _do(self, action: _Action, taker: int, **fields: object) -> MoveProgress:
-        native = cluster_types.Move(action=action, taker=taker, **fields)
-        library = capi.library()
-        library.persia_cluster_move(self._handle, ctypes.byref(native))
-        error = None
-        if native.error:
-            text = library.persia_last_error().decode("utf-8", "replace")
-            error = errors.from_code(native.error, text)
-        return MoveProgress(
-            state=MoveState(native.state),
-            error=error,
-            source=native.from_member,
-            slots=native.slots_to_move,
-            moved=native.slots_moved,
-            rows=native.rows,
-            bytes=native.bytes,
-            most_held=native.most_held_us / 1e6,
-        )
-
-
-def _member(topology: cluster_types.TopologyHandle, place: int) -> Member:
-    native = cluster_types.Member()
-    capi.library().persia_topology_member(topology, place, ctypes.byref(native))
-    return Member(
-        native.id, native.number, native.address.decode(), bool(native.has_left)
-    )
+        return self._do(MoveAction.STOP, taker)

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from persia_tf import errors
-from persia_tf.resharding.admin import ClusterAdmin, MoveProgress, MoveState, Topology
-from persia_tf.resharding.plan import Move, even_moves
+from persia_tf.resharding.admin import ClusterAdmin, Topology
+from persia_tf.resharding.loads import measure
+from persia_tf.resharding.plan import Move, even_moves, load_moves
+from persia_tf.resharding.watch import MoveProgress, MoveState
 
 # A poll costs each shard little. At first they follow quickly, since small moves end
 # soon.
@@ -57,6 +59,8 @@ def reshard(
     admin: ClusterAdmin,
     shards: Sequence[str],
     *,
+    balance: str = "slots",
+    measure_seconds: float = 10.0,
     most_bytes_per_second: int = 0,
     show: Callable[[ReshardProgress], None] = lambda progress: None,
 ) -> ReshardProgress:
@@ -69,6 +73,9 @@ def reshard(
     Args:
         admin: A `ClusterAdmin` of the cluster.
         shards: `"host:port"` of each shard that is to own slots.
+        balance: What the shards are to have the same of: `"slots"`, or `"load"`, which
+            is measured first.
+        measure_seconds: For how many seconds the load is measured.
         most_bytes_per_second: The most bytes of rows that each shard receives; 0 for no
             limit.
         show: Called again and again with the `ReshardProgress`.
@@ -83,7 +90,11 @@ def reshard(
     topology = admin.topology()
     _wait_for_others(admin, topology)
     topology = admin.topology()
-    moves = even_moves(topology.owners, wanted)
+    if balance == "load":
+        loads = measure(admin, topology, measure_seconds)
+        moves = load_moves(topology.owners, loads, wanted)
+    else:
+        moves = even_moves(topology.owners, wanted)
     progress = ReshardProgress(sum(move.slots.size for move in moves))
     _Moves(admin, moves, most_bytes_per_second, progress, show).run()
     for member in admin.topology().present:

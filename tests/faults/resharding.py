@@ -7,13 +7,14 @@ import threading
 from persia_tf.commands.main import parser
 
 
-def reshard(present, shards) -> None:
+def reshard(present, shards, *options) -> None:
     """Runs the command; `present` are some shards of the cluster."""
     args = parser().parse_args(
         [
             "reshard",
             *("--from", present[0].address),
             *("--to", ",".join(shard.address for shard in shards)),
+            *options,
         ]
     )
     assert args.run(args) == 0
