@@ -1,4 +1,10 @@
-"""`persia status`: shows the counters of shards and of their tables."""
+"""`persia status`: shows a cluster's shards, and the counters of shards and tables.
+
+If the shards belong to a cluster, it shows all shards of the cluster, also those that
+are not listed: how many slots each owns, its part of the load, and which slots move at
+present. The load is what lookups and updates asked for, in ids and in bytes, since each
+shard started, or with --measure from now on.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +15,13 @@ import json
 from collections.abc import Sequence
 
 from persia_tf import stats
-from persia_tf.commands import arguments, asking
+from persia_tf.commands import arguments, asking, topology
+from persia_tf.commands.columns import align
 
 EXAMPLES = """
 persia status 10.0.0.1:7000,10.0.0.2:7000
 PERSIA_PS=10.0.0.1:7000,10.0.0.2:7000 persia status
+persia status --measure 10 10.0.0.1:7000
 persia status --json 10.0.0.1:7000 | python -m json.tool
 """
 
@@ -46,10 +54,20 @@ TABLE_COLUMNS: dict[str, str | tuple[str, str, str]] = {
     "REFUSED": "refused",
 }
 
+# What is shown if no shard was asked for its cluster.
+_UNKNOWN = topology.Topology(None, "", has_shards=False)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia status`."""
     arguments.add_asked(parser)
+    parser.add_argument(
+        "--measure",
+        type=arguments.seconds,
+        metavar="SECONDS",
+        help="measure the shards' load for so long, instead of showing that since they "
+        "started",
+    )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object instead of tables"
     )
@@ -58,30 +76,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the counters of the shards; returns 1 if one of them is down, else 0."""
     answers = asking.ask_each(args)
+    cluster = topology.ask(args, answers)
     processes = stats.each_once(itertools.chain(*answers.processes))
     if args.json:
-        print(to_json(processes, answers.failures))
+        print(to_json(processes, answers.failures, cluster))
     else:
-        print(to_text(processes, answers.failures))
+        print(to_text(processes, answers.failures, cluster))
     return answers.exit_code("persia status")
 
 
 def to_json(
-    processes: Sequence[stats.ProcessStats], failures: Sequence[asking.Failure] = ()
+    processes: Sequence[stats.ProcessStats],
+    failures: Sequence[asking.Failure] = (),
+    cluster: topology.Topology = _UNKNOWN,
 ) -> str:
     """Returns the counters as one JSON object, on one line."""
     return json.dumps(
         {
             "processes": [dataclasses.asdict(each) for each in processes],
             "failures": [failure._asdict() for failure in failures],
+            **topology.to_json(cluster),
         }
     )
 
 
 def to_text(
-    processes: Sequence[stats.ProcessStats], failures: Sequence[asking.Failure] = ()
+    processes: Sequence[stats.ProcessStats],
+    failures: Sequence[asking.Failure] = (),
+    cluster: topology.Topology = _UNKNOWN,
 ) -> str:
-    """Returns the counters as text: a line per shard, then one per table and shard."""
+    """Returns the counters as text: shards, the cluster, then each table's shards."""
     lines = [
         tuple(getattr(each, name) for name in PROCESS_COLUMNS.values())
         for each in processes
@@ -89,8 +113,8 @@ def to_text(
     nothing = ["-"] * (len(PROCESS_COLUMNS) - 2)
     lines += [(failure.address, "DOWN", *nothing) for failure in failures]
     text = align(tuple(PROCESS_COLUMNS), lines, 1)
-    copies = [_copy_line(each) for each in processes if each.source]
-    text = "\n\n".join([text, *(["\n".join(copies)] if copies else [])])
+    copies = "\n".join(_copy_line(each) for each in processes if each.source)
+    text = "\n\n".join(filter(None, [text, copies, topology.to_text(cluster)]))
     tables = sorted(
         ((table, process.address) for process in processes for table in process.tables),
         key=lambda part: part[0].name,
@@ -125,18 +149,3 @@ def _cell(table: stats.TableStats, column: str | tuple[str, str, str]) -> object
     if not getattr(table, whole):
         return "-"
     return format(getattr(table, part) / getattr(table, whole), form)
-
-
-def align(
-    header: Sequence[str], rows: Sequence[Sequence[object]], text_columns: int
-) -> str:
-    """Aligns the first `text_columns` columns to the left, and others to the right."""
-    cells = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column < text_columns else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths))
-        )
-        for row in cells
-    )

@@ -14,6 +14,7 @@ from typing import NamedTuple, NoReturn
 from persia_tf import errors, stats
 from persia_tf.commands import arguments, asking, status
 from persia_tf.commands.actions import Actions
+from persia_tf.commands.columns import align
 
 # The examples in the help of `persia table`.
 EXAMPLES = """
@@ -116,7 +117,7 @@ def _ls(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"tables": [table._asdict() for table in tables]}))
     elif tables:
-        print(status.align(_LS_HEADER, tables, 1))
+        print(align(_LS_HEADER, tables, 1))
     else:
         print("No tables.")
     return answers.exit_code("persia table ls")

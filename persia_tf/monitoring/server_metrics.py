@@ -28,6 +28,11 @@ SERVER = (
 
 STORE = (
     gauge("generation", "persia_store_generation", "Rises with each restore."),
+    gauge(
+        "slots",
+        "persia_store_slots",
+        "Slots of 16384 that the shard owns, or whose rows the replica has.",
+    ),
     Metric(
         "repeated_updates",
         "persia_server_repeated_updates",

@@ -135,8 +135,10 @@ def test_shows_a_live_shard_and_its_table(persia, start_ps, session):
     assert create_table(session(address), "job/clicks", dim=4) == 0
     command = persia("status", address)
     assert command.wait() == 0, command.stderr
-    shards, tables = command.stdout.split("\n\n")
+    shards, cluster, epoch, tables = command.stdout.split("\n\n")
     assert cells(shards)[1][0] == address
+    assert cells(cluster)[1] == [address, "16384", "100.0%", "-", "up", "-"]
+    assert epoch.startswith("The cluster is in epoch ")
     # The table's shard, dimension and rows.
     assert cells(tables)[1][:4] == ["job/clicks", address, "4", "0"]
 
@@ -172,7 +174,8 @@ def test_a_shard_that_is_down_is_named_beside_the_others(
     assert line.startswith(
         f"persia status: {unused_address} is down: it did not answer"
     )
-    shards, tables = command.stdout.split("\n\n")
+    shards, cluster, _, tables = command.stdout.split("\n\n")
+    assert [row[0] for row in cells(cluster)[1:]] == [address]
     assert [row[0] for row in cells(shards)[1:]] == [address, unused_address]
     assert cells(shards)[2][1] == "DOWN"
     assert cells(tables)[1][:2] == ["clicks", address]

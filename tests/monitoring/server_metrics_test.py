@@ -17,6 +17,7 @@ PROCESS = stats.ProcessStats(
     bytes_in=100,
     memory_bytes=1000,
     memory_limit=4000,
+    slots=5461,
     requests=(stats.RequestStats("lookup", 1, 0.25, BUCKETS),),
     trainers=TRAINERS,
 )
@@ -50,7 +51,7 @@ def test_every_counter_is_a_metric():
         "source",
         "behind_seconds",
     }  # In persia_server_info.
-    of_topology = {"member", "slots"}  # `persia status --json` shows them.
+    of_topology = {"member"}  # `persia status --json` shows it.
     in_requests = {"lookups", "updates"}  # The counts of the latencies.
     lists = {"tables", "requests", "trainers"}
     others = elsewhere | of_topology | in_requests | lists
@@ -76,6 +77,7 @@ def test_values_are_those_of_the_server():
     assert told["persia_server_received_bytes_total",] == 100
     assert told["persia_store_memory_bytes",] == 1000
     assert told["persia_store_memory_limit_bytes",] == 4000
+    assert told["persia_store_slots",] == 5461
     assert told["persia_table_rows", "user"] == TABLE.rows
     assert told["persia_server_request_failures_total", "lookup"] == 1
     assert told["persia_server_request_seconds_count", "lookup"] == 3
