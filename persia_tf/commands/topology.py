@@ -90,7 +90,7 @@ def to_text(topology: Topology) -> str:
         )
         for shard in state.shards
     ]
-    header = ("SHARD", "SLOTS", "OF ALL", "LOAD", "STATE", "STANDBY")
+    header = ("SHARD", "SLOTS", "OF SLOTS", "OF LOAD", "STATE", "STANDBY")
     sentences = [_summary(state), *map(_move, state.moves)]
     return "\n\n".join([align(header, rows, 1), "\n".join(sentences)])
 

@@ -35,29 +35,36 @@ def measure(admin: ClusterAdmin, topology: Topology, seconds: float) -> np.ndarr
     for _ in range(2):
         time.sleep(seconds / 2)
         reads.append(_read_all(admin, members))
-    return expected(_load(reads[0], reads[1]), _load(reads[1], reads[2]))
+    first, second = _load(reads[0], reads[1]), _load(reads[1], reads[2])
+    return expected(first, second, topology.owners)
 
 
-def expected(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def expected(first: np.ndarray, second: np.ndarray, owners: np.ndarray) -> np.ndarray:
     """Returns the load that each slot will have, from its loads in two periods.
 
     Shards count a sample of ids, so of slots that are equally busy some seem to be
     busier by chance. A plan that moves the slots that seem to be the busiest would move
-    less load than it thinks. So a slot is expected to have as much as the slots that
-    were about as busy in the first period had in the second one, on average.
+    less load than it thinks. So a slot is expected to have as much as the slots of its
+    shard that were about as busy in the first period had in the second one, on average.
 
     Args:
         first: The slots' loads in the first period.
         second: Their loads in the second one.
+        owners: For each slot, the id of the shard that owns it.
 
     Returns:
-        The expected loads, with the same sum as `second`.
+        The expected loads, of which each shard has the same sum as of `second`.
     """
     levels = np.full(first.size, np.iinfo(np.int64).min)
     busy = first > 0
     levels[busy] = np.rint(np.log(first[busy]) / math.log(_ALIKE))
-    _, level = np.unique(levels, return_inverse=True)
-    return (np.bincount(level, second) / np.bincount(level))[level]
+    loads = np.empty(first.size)
+    for owner in np.unique(owners):
+        own = owners == owner
+        _, level = np.unique(levels[own], return_inverse=True)
+        sums, counts = np.bincount(level, second[own]), np.bincount(level)
+        loads[own] = (sums / counts)[level]
+    return loads
 
 
 def _read_all(admin: ClusterAdmin, members: Sequence[int]) -> list[np.ndarray]:

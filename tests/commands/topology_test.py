@@ -178,3 +178,23 @@ def test_the_load_can_be_measured(status, start_ps, make_table):
     make_table(address)
     text = status("--measure=0.1", address).stdout
     assert "No rows were asked for over 0.1 s." in text
+
+
+def test_a_standby_is_shown_beside_its_shard(
+    status, start_ps, make_table, wait_until, tmp_path
+):
+    _, primary, _ = start_ps(f"--recovery-folder={tmp_path}/primary")
+    make_table(primary)
+    _, standby, _ = start_ps(
+        f"--recovery-folder={tmp_path}/standby", f"--standby-of={primary}"
+    )
+
+    def shown():
+        [shard] = told_by(status("--json", f"{standby},{primary}"))["shards"]
+        assert shard["address"] == primary
+        return shard["standby"] == standby
+
+    wait_until(shown, "the standby to be shown")
+    assert f"up  {standby}" in status(primary).stdout
+    told = json.loads(status("--json", standby).stdout)
+    assert told["topology"] is None and told["topology_error"] == ""

@@ -64,17 +64,17 @@ def test_the_shards_share_the_load_afterwards(shards, cluster, table, rows_of):
     before = rows_of(table, cluster)
     with Repeated(lookups) as repeated:
         wait_until(lambda: repeated.calls > 10 or not repeated.is_running, "lookups")
-        assert state_of(shards, seconds=1).imbalance > 1.3
+        assert state_of(shards, seconds=0.5).imbalance > 1.3
         reshard(shards, shards[:2], "--balance=load", f"--measure={MEASURE}")
-        assert state_of(shards, seconds=1).imbalance < 1.2
+        assert state_of(shards, seconds=0.5).imbalance < 1.2
         reshard(shards, shards, "--balance=load", f"--measure={MEASURE}")
-        grown = state_of(shards, seconds=1)
+        grown = state_of(shards, seconds=0.5)
         assert grown.imbalance < 1.2
         assert len(grown.shards) == 3
         # The busiest slots moved, and no more than were needed.
         assert grown.shards[2].slots < 4000
         reshard(shards, shards[1:], "--balance=load", f"--measure={MEASURE}")
-        shrunk = state_of(shards[1:], seconds=1)
+        shrunk = state_of(shards[1:], seconds=0.5)
         assert shrunk.imbalance < 1.2
         assert [shard.address for shard in shrunk.shards] == [
             shard.address for shard in shards[1:]

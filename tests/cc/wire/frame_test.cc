@@ -101,7 +101,7 @@ TEST(FrameTest, BadMagicSaysThatAnotherProgramMayBeThere) {
 }
 
 TEST(FrameTest, UnknownMessageTypesAreRefused) {
-  for (const uint16_t type : {0, 32, 99, 104, 0xffff}) {
+  for (const uint16_t type : {0, 34, 99, 104, 0xffff}) {
     FrameHeader header;
     const Status status =
         Parse(NineBytes(static_cast<MessageType>(type)), &header);
