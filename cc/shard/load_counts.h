@@ -22,7 +22,7 @@ namespace persia {
 class LoadCounts {
  public:
   // One id of so many is counted, for all of them.
-  static constexpr uint64_t kSample = 32;
+  static constexpr uint64_t kSample = 128;
 
   LoadCounts() : slots_(std::make_unique<Counts[]>(kSlots)) {}
 
