@@ -37,10 +37,9 @@ LIGHT_MODULES = ["persia_tf", "persia_tf.native.capi", "persia_tf.local_shards"]
 TOP_LEVEL = """
 __init__ __main__ _keras _registration _version admission base callbacks checkpoint
 client cluster commands compression conversion credentials current_cluster data
-distribute errors eviction files following layers local_shards model_server monitoring
-native ops optimizers parallel processes ray resharding saving serving stats table
-table_settings
-telemetry
+distribute errors eviction files following kubernetes layers local_shards model_server
+monitoring native ops optimizers parallel processes ray resharding saving serving stats
+table table_settings telemetry
 """.split()
 
 REPORT_FRAMEWORKS = """

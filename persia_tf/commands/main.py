@@ -18,6 +18,7 @@ from persia_tf.base.addresses import METRICS_PORT_VARIABLE
 from persia_tf.commands import (
     checkpoint,
     data,
+    kubernetes,
     launch,
     promote,
     ps,
@@ -87,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
         ("table", table, "show and drop the tables of shards", None),
         ("reshard", reshard, "add, remove and replace the shards of a cluster", None),
         ("promote", promote, "make a standby take its primary's place", None),
+        ("kubernetes", kubernetes, "move rows when Kubernetes scales the shards", None),
         ("checkpoint", checkpoint, "save, restore, list and verify rows", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),
     ):

@@ -3,7 +3,8 @@
 Rows, the state of their optimizers and all that belongs to them move while programs
 train and serve. New shards must run already: `persia ps` starts them. The shards of
 --to share the rows evenly at the end, or with --balance load the requests; each other
-shard of the cluster owns nothing then, and may be stopped. The command may be
+shard of the cluster owns nothing then, and may be stopped. Instead of --to, --add and
+--remove name the shards that come and go, and all others stay. The command may be
 interrupted, and given again, from any machine.
 """
 
@@ -24,6 +25,7 @@ EXAMPLES = """
 persia reshard --from 10.0.0.1:7000 --to 10.0.0.1:7000,10.0.0.2:7000
 persia reshard --to 10.0.0.2:7000,10.0.0.3:7000 --rate 100MiB
 persia reshard --to 10.0.0.2:7000,10.0.0.3:7000 --balance load --measure 60
+persia reshard --from 10.0.0.1:7000 --add 10.0.0.3:7000 --remove 10.0.0.2:7000
 """
 
 _MOST_RATE = 2**50
@@ -39,10 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         type=arguments.address_list,
-        required=True,
         metavar="HOST:PORT,...",
         help="all shards that are to own rows",
     )
+    for option, text in (
+        ("--add", "shards that are to own rows, too; instead of --to"),
+        ("--remove", "shards that are to own none; instead of --to"),
+    ):
+        parser.add_argument(
+            option,
+            type=arguments.address_list,
+            default=[],
+            metavar="HOST:PORT,...",
+            help=text,
+        )
     parser.add_argument(
         "--balance",
         choices=("slots", "load"),
@@ -80,8 +92,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 # Imports modules late, since these modules import NumPy: see commands/checkpoint_rows.
 def run(args: argparse.Namespace) -> int:
     """Moves the rows; raises PersiaError if a shard does not answer."""
+    if bool(args.to) == bool(args.add or args.remove):
+        args.parser.error("give either --to, or --add, --remove or both")
     from persia_tf.resharding.admin import ClusterAdmin
     from persia_tf.resharding.driver import reshard
+    from persia_tf.resharding.shards import shards_after
 
     progress = Progress("Moving", "slots")
 
@@ -94,10 +109,14 @@ def run(args: argparse.Namespace) -> int:
     with ClusterAdmin(
         addresses, args.timeout, args.auth_token_file, arguments.tls_of(args)
     ) as admin:
+        add, remove = (
+            [str(shard) for shard in each] for each in (args.add, args.remove)
+        )
+        wanted = args.to or shards_after(admin.topology(), add, remove)
         try:
             done = reshard(
                 admin,
-                [str(shard) for shard in args.to],
+                [str(shard) for shard in wanted],
                 balance=args.balance,
                 measure_seconds=args.measure,
                 most_bytes_per_second=args.rate,

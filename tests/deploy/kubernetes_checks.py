@@ -37,14 +37,24 @@ def arguments_below(pod: manifests.Pod, folder: Path) -> list[str]:
 
 
 def check_list(objects: Sequence[dict[str, Any]]) -> None:
-    """Checks that PERSIA_PS names the pods of the StatefulSet, in order."""
+    """Checks that PERSIA_PS names the pods of the StatefulSet, in order.
+
+    If it is scaled automatically, these are the pods that there always are.
+    """
     pod = shard_of(objects)
     name, service = pod.owner["metadata"]["name"], pod.owner["spec"]["serviceName"]
     assert service in manifests.of_kind(objects, "Service")
     assert pod.environment(objects)["PERSIA_PS"].split(",") == [
         f"{name}-{index}.{service}:{pod.ports['data']}"
-        for index in range(pod.owner["spec"]["replicas"])
+        for index in range(_least_replicas(objects, pod.owner))
     ]
+
+
+def _least_replicas(objects: Sequence[dict[str, Any]], owner: dict[str, Any]) -> int:
+    if "replicas" in owner["spec"]:
+        return owner["spec"]["replicas"]
+    scalers = manifests.of_kind(objects, "HorizontalPodAutoscaler")
+    return scalers[owner["metadata"]["name"]]["spec"]["minReplicas"]
 
 
 def check_room(pod: manifests.Pod, folder: Path) -> None:

@@ -23,6 +23,7 @@ FOLDER = (Path(__file__).parents[2] / _BASE).resolve().parents[1]
 # Folders whose objects need no other folder's patches.
 RESOURCES = (
     "base",
+    "standbys",
     "embedding-workers",
     "data-workers",
     "monitoring",
@@ -46,6 +47,7 @@ CLUSTERS = {
         ),
     ),
     "with a bucket": (RESOURCES, ("components/tls", "components/checkpoints-s3")),
+    "scaled": (RESOURCES, ("components/scaling", "components/autoscaling")),
     "gke": (("overlays/gke/cluster", "overlays/gke/movielens"), ()),
 }
 
@@ -91,7 +93,8 @@ class Pod(NamedTuple):
     @property
     def ports(self) -> dict[str, int]:
         """The container's ports, by name."""
-        return {each["name"]: each["containerPort"] for each in self.container["ports"]}
+        listed = self.container.get("ports", ())
+        return {each["name"]: each["containerPort"] for each in listed}
 
     def environment(self, objects: Sequence[dict[str, Any]]) -> dict[str, str]:
         """Returns the container's variables, of which its own precede a ConfigMap's."""

@@ -193,7 +193,7 @@ def test_the_monitor_finds_every_port_of_metrics(cluster):
         for pod in selected_by(monitor["spec"]["selector"]["matchLabels"], cluster)
         if endpoint["port"] in pod.ports
     }
-    servers = {"shard", "embedding-worker"}
+    servers = {"shard", "standby", "embedding-worker"}
     assert found == {*servers, "trainer"}
     # With TLS, servers answer by HTTPS, and trainers by HTTP.
     encrypted = set()

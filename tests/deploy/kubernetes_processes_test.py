@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 IMAGES = {"persia-tf-server", "persia-tf-trainer"}
 SERVERS = {
     "shard": ("ps", health.PS_SERVICE),
+    "standby": ("ps", health.PS_SERVICE),
     "embedding-worker": ("worker", health.WORKER_SERVICE),
 }
 
@@ -55,7 +56,7 @@ def test_every_image_is_ours_and_of_this_version(cluster):
 @every_cluster
 def test_every_pod_that_serves_has_probes(cluster):
     for pod in manifests.pods(cluster):
-        if pod.owner["kind"] in ("Deployment", "StatefulSet"):
+        if pod.owner["kind"] in ("Deployment", "StatefulSet") and pod.ports:
             for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
                 assert pod.container[kind]
 
@@ -142,9 +143,15 @@ def test_servers_have_time_to_drain(cluster):
         assert pod.spec["terminationGracePeriodSeconds"] >= needed + 10
 
 
-def test_the_autoscaler_alone_sets_the_number_of_workers():
-    objects = manifests.rendered("plain")
-    [scaler] = manifests.of_kind(objects, "HorizontalPodAutoscaler").values()
-    target = scaler["spec"]["scaleTargetRef"]
-    deployment = manifests.of_kind(objects, target["kind"])[target["name"]]
-    assert "replicas" not in deployment["spec"]
+@pytest.mark.parametrize(
+    ("cluster", "scaled"),
+    [("plain", {"persia-worker"}), ("scaled", {"persia-worker", "persia-ps"})],
+)
+def test_the_autoscaler_alone_sets_the_number_of_servers(cluster, scaled):
+    objects = manifests.rendered(cluster)
+    scalers = manifests.of_kind(objects, "HorizontalPodAutoscaler")
+    assert set(scalers) == scaled
+    for scaler in scalers.values():
+        target = scaler["spec"]["scaleTargetRef"]
+        owner = manifests.of_kind(objects, target["kind"])[target["name"]]
+        assert "replicas" not in owner["spec"]

@@ -9,12 +9,25 @@ every_cluster = pytest.mark.parametrize("cluster", manifests.CLUSTERS)
 
 OURS = (
     "shard",
+    "standby",
+    "resharder",
     "embedding-worker",
     "trainer",
     "model-server",
     "data-dispatcher",
     "data-worker",
 )
+
+
+# Who may connect to shards.
+OF_SHARDS = {
+    "shard",
+    "standby",
+    "resharder",
+    "embedding-worker",
+    "trainer",
+    "model-server",
+}
 
 
 @every_cluster
@@ -36,13 +49,38 @@ def test_every_pod_keeps_to_the_restricted_profile(cluster):
             "capabilities": {"drop": ["ALL"]},
         }
         assert not pod.spec.keys() & {"hostNetwork", "hostPID", "hostIPC"}
-        assert not any("hostPort" in each for each in pod.container["ports"])
+        assert not any("hostPort" in each for each in pod.container.get("ports", ()))
 
 
 @every_cluster
-def test_no_pod_has_a_token_of_kubernetes(cluster):
+def test_only_pods_that_are_scaled_have_a_token_of_kubernetes(cluster):
+    is_scaled = cluster in ("scaled", "gke")
     for pod in manifests.pods(cluster):
-        assert pod.spec["automountServiceAccountToken"] is False
+        has_token = is_scaled and pod.component in ("shard", "resharder")
+        account = "persia-scaling" if has_token else "persia"
+        assert pod.spec["automountServiceAccountToken"] is has_token
+        assert pod.spec["serviceAccountName"] == account
+
+
+@pytest.mark.parametrize("cluster", ["scaled", "gke"])
+def test_the_token_only_shows_how_many_shards_there_are_to_be(cluster):
+    objects = manifests.rendered(cluster)
+    [role] = manifests.of_kind(objects, "Role").values()
+    [shard] = manifests.pods(cluster, "shard")
+    assert role["rules"] == [
+        {
+            "apiGroups": ["apps"],
+            "resources": ["statefulsets"],
+            "resourceNames": [shard.owner["metadata"]["name"]],
+            "verbs": ["get"],
+        }
+    ]
+    [binding] = manifests.of_kind(objects, "RoleBinding").values()
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    [subject] = binding["subjects"]
+    assert subject["name"] == shard.spec["serviceAccountName"]
+    # Kustomize writes the namespace of the overlay there.
+    assert subject.get("namespace") == role["metadata"].get("namespace")
 
 
 @every_cluster
@@ -79,7 +117,9 @@ def test_policies_select_pods_with_their_ports(cluster):
 @pytest.mark.parametrize(
     ("component", "port", "expected"),
     [
-        ("shard", "data", {"shard", "embedding-worker", "trainer", "model-server"}),
+        ("shard", "data", OF_SHARDS),
+        ("standby", "data", OF_SHARDS),
+        ("standby", "metrics", {"prometheus"}),
         ("shard", "control", set()),  # The kubelet of the node may always connect.
         ("shard", "metrics", {"prometheus"}),
         ("embedding-worker", "data", {"shard", "trainer", "model-server"}),

@@ -24,6 +24,8 @@ MISTAKES = {
     "NetworkPolicy": (("spec", "ingress", 0, "from", 0, "podSelectors"), {}),
     "PersistentVolumeClaim": (("spec", "accessModes"), "ReadWriteMany"),
     "PodDisruptionBudget": (("spec", "selector", "matchLabel"), {"a": "b"}),
+    "Role": (("rules", 0, "verbs"), "get"),
+    "RoleBinding": (("roleRef", "name"), GONE),
     "PodMonitor": (("spec", "podMetricsEndpoints", 0, "interval"), "15 seconds"),
     "Service": (("spec", "ports", 0, "port"), "data"),
     "ServiceAccount": (("automountServiceAccountToken",), "no"),

@@ -14,8 +14,8 @@ FOLDER = Path(__file__).parents[2] / "deploy" / "docker"
 
 # What each image has of the package's requirements: by name, or all without extras.
 NEEDED = {
-    "server": {"absl-py", "grpcio", "prometheus-client", "rich"},
-    "trainer": {"numpy", "tensorflow"},
+    "server": {"absl-py", "grpcio", "numpy", "prometheus-client", "rich"},
+    "trainer": {"tensorflow"},
 }
 NEEDED["trainer"] |= NEEDED["server"]
 

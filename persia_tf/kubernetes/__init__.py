@@ -1,0 +1,1 @@
+"""What Kubernetes says about a cluster's shards: see docs/kubernetes.md."""
