@@ -114,6 +114,10 @@ PERSIA_EXPORT int persia_server_is_ready(const persia_server* server);
  * sent again. */
 PERSIA_EXPORT int persia_server_move_shard(persia_server* server,
                                            uint32_t shard, const char* address);
+/* The same for the shard that the worker knows by the address `from`, or will
+ * know by it: one that was not listed. */
+PERSIA_EXPORT int persia_server_move_address(persia_server* server,
+                                             const char* from, const char* to);
 /* Stops the server after the requests in flight have finished. Blocks for at
  * most `seconds`. */
 PERSIA_EXPORT int persia_server_stop(persia_server* server, double seconds);
@@ -179,6 +183,10 @@ PERSIA_EXPORT int persia_session_flush(const char* name);
  * until their own deadlines; shards apply an update that arrives twice once. */
 PERSIA_EXPORT int persia_session_move_shard(const char* name, uint32_t shard,
                                             const char* address);
+/* The same for the shard that the session knows by the address `from`, or will
+ * know by it: one that was not listed. */
+PERSIA_EXPORT int persia_session_move_address(const char* name,
+                                              const char* from, const char* to);
 
 /* Sets *counters to the counters in PERSIA_SESSION_COUNTERS of
  * cc/pipeline/session.h. If `name` is NULL, all values are 0. */

@@ -250,6 +250,11 @@ int persia_server_move_shard(persia_server* server, uint32_t shard,
   return ReportStatus(server->service->MoveShard(shard, address));
 }
 
+int persia_server_move_address(persia_server* server, const char* from,
+                               const char* to) {
+  return ReportStatus(server->service->MoveAddress(from, to));
+}
+
 int persia_server_stop(persia_server* server, double seconds) {
   if (!(seconds >= 0 && seconds <= persia::kMaxTimeoutSeconds)) {
     return ReportStatus(

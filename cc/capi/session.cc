@@ -151,6 +151,13 @@ int persia_session_move_shard(const char* name, uint32_t shard,
                                    : session.status());
 }
 
+int persia_session_move_address(const char* name, const char* from,
+                                const char* to) {
+  auto session = persia::FindSession(name);
+  return ReportStatus(session.ok() ? (*session)->MoveAddress(from, to)
+                                   : session.status());
+}
+
 int persia_session_get_counters(const char* name, persia_counters* counters) {
   if (name == nullptr) {
     persia::CopyCounters(persia::SessionCounters(), counters);

@@ -96,7 +96,8 @@ Status ClusterAdmin::TellAll(bool all_must_answer) {
 }
 
 Result<uint64_t> ClusterAdmin::Join(const std::string& address) {
-  const auto fetched = Fetch(/*all_must_answer=*/true);
+  // A member that is at `address` now does not answer where it was.
+  const auto fetched = Fetch(/*all_must_answer=*/false);
   if (!fetched.ok()) return fetched.status();
   std::lock_guard<std::mutex> lock(mutex_);
   const auto reply = Exchange(address);

@@ -146,7 +146,7 @@ Result<Members::Server*> Members::ServerOf(const Member& member,
       return each.member == 0 && each.listed_address == member.address;
     });
   }
-  const Result<Address> address = Address::Parse(member.address);
+  const Result<Address> address = Resolve(member.address);
   if (!address.ok()) return address.status();
   if (server == nullptr) {
     servers_.push_back(std::make_unique<Server>());
@@ -162,6 +162,11 @@ Result<Members::Server*> Members::ServerOf(const Member& member,
   server->member_address = member.address;
   server->channel->Rename(title);
   return server;
+}
+
+Result<Address> Members::Resolve(const std::string& address) const {
+  const auto moved = moved_.find(address);
+  return moved == moved_.end() ? Address::Parse(address) : moved->second;
 }
 
 void Members::Relabel(const Channel* channel, uint64_t member) {
@@ -181,6 +186,21 @@ Status Members::Move(uint32_t listed, const std::string& address) {
   const Result<Address> parsed = Address::Parse(address);
   if (!parsed.ok()) return parsed.status();
   listed_->channels[listed]->Move(*parsed);
+  return Status();
+}
+
+Status Members::MoveAddress(const std::string& from, const std::string& to) {
+  const Result<Address> parsed = Address::Parse(to);
+  if (!parsed.ok()) return parsed.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  moved_.insert_or_assign(from, *parsed);
+  moved_.erase(to);  // Whoever is called so from now on is there.
+  for (const auto& server : servers_) {
+    const bool is_known = server->version != 0;
+    const std::string& name =
+        is_known ? server->member_address : server->listed_address;
+    if (name == from) server->channel->Move(*parsed);
+  }
   return Status();
 }
 

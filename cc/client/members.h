@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -68,6 +69,10 @@ class Members {
   // Uses another address for a listed server: see MoveShard.
   Status Move(uint32_t listed, const std::string& address);
 
+  // Uses another address for a server that is, or will be, known by `from`: see
+  // MoveAddress.
+  Status MoveAddress(const std::string& from, const std::string& to);
+
   // Shuts all channels down, and those that will be made later.
   void ShutDown();
 
@@ -83,6 +88,7 @@ class Members {
   // The functions below require mutex_ to be held.
   Result<Server*> ServerOf(const Member& member, const std::string& title);
   Status MakeView(const Topology& topology);
+  Result<Address> Resolve(const std::string& address) const;
 
   const MakeServerChannel make_;
   mutable std::mutex mutex_;
@@ -91,6 +97,8 @@ class Members {
   SharedView listed_;
   SharedView view_;
   SharedTopology topology_;
+  // Where servers are that have moved from the address in the topology.
+  std::map<std::string, Address> moved_;
   bool is_settled_ = false;
   bool is_fixed_ = false;  // Learns of no cluster.
   bool is_shut_down_ = false;

@@ -90,6 +90,10 @@ class RemoteService : public EmbeddingService {
     return members_.Move(shard, address);
   }
 
+  Status MoveAddress(const std::string& from, const std::string& to) override {
+    return members_.MoveAddress(from, to);
+  }
+
   SharedTopology CurrentTopology() const override {
     return members_.topology();
   }

@@ -295,6 +295,10 @@ class SessionImpl : public Session {
     return service_->MoveShard(shard, address);
   }
 
+  Status MoveAddress(const std::string& from, const std::string& to) override {
+    return service_->MoveAddress(from, to);
+  }
+
   Status Call(const AnyRequest& request) override {
     if (auto* const* drop = std::get_if<DropTableRequest*>(&request)) {
       const auto drop_id = RandomNonZero();

@@ -238,6 +238,8 @@ class PERSIA_EXPORT Session {
 
   // See EmbeddingService::MoveShard.
   virtual Status MoveShard(uint32_t shard, const std::string& address) = 0;
+  virtual Status MoveAddress(const std::string& from,
+                             const std::string& to) = 0;
 
   virtual SessionCounters Counters() const = 0;
 

@@ -407,6 +407,14 @@ class EmbeddingService {
                   "the rows are in this process, so no shard can move");
   }
 
+  // The same for the shard that the service knows by the address `from`, of
+  // which it may learn later. It may be one that was not listed.
+  virtual Status MoveAddress(const std::string& /*from*/,
+                             const std::string& /*to*/) {
+    return Status(Code::kFailedPrecondition,
+                  "the rows are in this process, so no shard can move");
+  }
+
   // The topology that the service has; null if it belongs to no cluster, or is
   // no shard.
   virtual SharedTopology CurrentTopology() const { return nullptr; }

@@ -22,6 +22,10 @@ class ForwardingService : public EmbeddingService {
     return inner_->MoveShard(shard, address);
   }
 
+  Status MoveAddress(const std::string& from, const std::string& to) override {
+    return inner_->MoveAddress(from, to);
+  }
+
   SharedTopology CurrentTopology() const override {
     return inner_->CurrentTopology();
   }

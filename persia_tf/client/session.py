@@ -398,6 +398,23 @@ class Session:
         """
         capi.library().persia_session_move_shard(self._key, index, capi.utf8(address))
 
+    def move_address(self, address: str, now_at: str) -> None:
+        """Does the same for a shard that is not in `shards`.
+
+        The session may learn of the shard later.
+
+        Args:
+            address: The `"host:port"` by which the session knows the shard.
+            now_at: The `"host:port"` at which the shard is now.
+
+        Raises:
+            InvalidArgumentError: if `now_at` does not parse.
+            FailedPreconditionError: if rows are in this process.
+        """
+        capi.library().persia_session_move_address(
+            self._key, capi.utf8(address), capi.utf8(now_at)
+        )
+
     def counters(self) -> dict[str, int]:
         """Returns this session's counters, by name."""
         return counters_of(self._key)
@@ -470,8 +487,8 @@ def open_session(
         native = options.native(addresses)
         capi.library().persia_session_open(capi.utf8(name), ctypes.byref(native))
         opened = Session(name, addresses or EMBEDDED, options)
-        for shard in _moved.keys() & set(shards):
-            opened.move_shard(list(shards).index(shard), _moved[shard])
+        for shard, now_at in _moved.items():
+            _move(opened, shard, now_at)
         _sessions[name] = opened
         return opened
 
@@ -483,7 +500,8 @@ def move_shard(address: str, now_at: str) -> None:
     lists of shards stay as they are: in them, `address` is the name of the shard.
 
     Args:
-        address: The shard's `"host:port"` in the program's lists.
+        address: The shard's `"host:port"` in the program's lists, or that by which its
+            cluster knows it.
         now_at: The `"host:port"` at which the shard is now.
 
     Raises:
@@ -491,12 +509,18 @@ def move_shard(address: str, now_at: str) -> None:
     """
     with _sessions_lock:
         for each in (*_sessions.values(), *_closing.values()):
-            shards = each.shards.split(",")
-            if address in shards:
-                each.move_shard(shards.index(address), now_at)
+            _move(each, address, now_at)
         _moved[address] = now_at
         # A list that names this address from now on means the shard that is there.
         _moved.pop(now_at, None)
+
+
+def _move(moving: Session, address: str, now_at: str) -> None:
+    shards = moving.shards.split(",")
+    if address in shards:
+        moving.move_shard(shards.index(address), now_at)
+    elif moving.shards:
+        moving.move_address(address, now_at)
 
 
 @functools.cache

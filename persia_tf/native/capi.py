@@ -429,6 +429,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "persia_server_stop": (ServerHandle, _SECONDS),
     "persia_server_move_shard": (ServerHandle, ctypes.c_uint32, _TEXT),
+    "persia_server_move_address": (ServerHandle, _TEXT, _TEXT),
     "persia_session_open": (_TEXT, ctypes.POINTER(SessionOptions)),
     "persia_session_close": (_TEXT,),
     "persia_session_create_table": (
@@ -455,6 +456,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_changes_table": (ChangesHandle, _INT, ctypes.POINTER(ChangedTable)),
     "persia_session_flush": (_TEXT,),
     "persia_session_move_shard": (_TEXT, ctypes.c_uint32, _TEXT),
+    "persia_session_move_address": (_TEXT, _TEXT, _TEXT),
     "persia_session_checkpoint": (
         *(_TEXT, ctypes.POINTER(CheckpointRequest)),
         ctypes.POINTER(CheckpointReplyHandle),

@@ -106,6 +106,21 @@ class Server:
         """
         self._native.persia_server_move_shard(self._server, index, capi.utf8(address))
 
+    def move_address(self, address: str, now_at: str) -> None:
+        """Does the same for a shard that is not in the worker's list.
+
+        Args:
+            address: The `"host:port"` by which the shard's cluster knows it.
+            now_at: The `"host:port"` to which the shard has moved.
+
+        Raises:
+            PersiaError: If this server is not an embedding worker, or `now_at` does not
+                parse.
+        """
+        self._native.persia_server_move_address(
+            self._server, capi.utf8(address), capi.utf8(now_at)
+        )
+
     def stop(self, seconds: float) -> None:
         """Reports "not serving", finishes requests in flight, and stops.
 

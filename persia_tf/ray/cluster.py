@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from persia_tf.base import checks, sizes
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.processes import log
 from persia_tf.ray import connection as connection_lib
-from persia_tf.ray import programs
+from persia_tf.ray import programs, scaling
 from persia_tf.ray.connection import Connection
 from persia_tf.ray.losses import Loss
 from persia_tf.ray.placement import STRATEGIES
@@ -149,6 +150,7 @@ class Cluster:
             log_level=log_level,
         )
         self._running: Running | None = None
+        self._scaling = threading.Lock()
 
     def start(self) -> Cluster:
         """Starts the servers, unless they run, and waits until they serve.
@@ -241,12 +243,40 @@ class Cluster:
         """Returns a new `Connection`, for this process or any process of Ray."""
         running = self._now()
         return Connection(
-            running.workers or running.shards,
+            running.workers or list(running.shards),
             running.token,
             self._settings.tls,
             self._settings.start_timeout,
             running.dispatcher,
+            None if running.workers else running.group,
+            () if running.workers else tuple(running.numbers),
         )
+
+    def scale(self, shards: int, *, rate: int | str | None = None) -> None:
+        """Changes the number of shards while programs use the cluster.
+
+        Shards are added or removed, and rows move until all shards that stay own them
+        evenly. No program is stopped; those that run learn of the change. Then a
+        checkpoint is saved, and shards that own nothing any more are ended. If the call
+        fails, or is interrupted, nothing is lost: call it again, with any number.
+
+        Args:
+            shards: The number of shards that there are to be.
+            rate: The most bytes of rows that each shard receives per second: a number,
+                or a str such as `"100MiB"`. Defaults to no limit.
+
+        Raises:
+            FailedPreconditionError: if no program has created a table yet, or another
+                cluster has taken the folder of checkpoints.
+            UnavailableError: if Ray finds no room for more shards, one of them does not
+                start, or a shard does not answer.
+            PersiaError: for other reasons, such as a lack of memory for the rows.
+        """
+        count = checks.integer("shards", shards, 1, _MOST_SERVERS)
+        most = 0 if rate is None else sizes.count_bytes("rate", rate)
+        running = self._now()
+        with self._scaling:
+            scaling.scale(running, count, most)
 
     @property
     def shards(self) -> list[str]:

@@ -17,6 +17,7 @@ from persia_tf.client import session
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.ray.following import Follower, addresses_of
+from persia_tf.ray.group import Group, ScaleFollower
 from persia_tf.ray.token_files import token_file
 
 _LOGGER = logging.getLogger("persia.ray")
@@ -56,6 +57,9 @@ class Connection:
             is restarting.
         dispatcher: The `"host:port"` of the dispatcher of data workers, which
             `$PERSIA_DATA` has in the block; None if there are none.
+        group: The shards, as they are when the cluster is scaled; None if `servers` are
+            embedding workers.
+        numbers: The number of each server in `group`.
     """
 
     servers: Sequence[Any]
@@ -63,6 +67,8 @@ class Connection:
     tls: tls_lib.TLS | None
     timeout: float = 120.0
     dispatcher: str | None = None
+    group: Group | None = None
+    numbers: Sequence[int] = ()
     _entered: contextlib.ExitStack | None = dataclasses.field(default=None, repr=False)
 
     def __enter__(self) -> Connection:
@@ -87,7 +93,8 @@ class Connection:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        addresses = self._addresses()
+        numbers, servers = self._present()
+        addresses = self._addresses(servers)
         with token_file(self.auth_token) as path:
             variables: dict[str, str | None] = {
                 SHARDS_VARIABLE: ",".join(addresses),
@@ -99,9 +106,14 @@ class Connection:
             }
             with environment(variables):
                 follower = Follower(
-                    *(self.servers, addresses),
+                    *(servers, addresses),
                     # Programs know a server by its address at their start.
                     lambda index, now_at: session.move_shard(addresses[index], now_at),
+                )
+                scale_follower = self.group and ScaleFollower(
+                    *(self.group, numbers),
+                    lambda number: follower.forget(numbers.index(number)),
+                    session.move_shard,
                 )
                 try:
                     yield
@@ -111,13 +123,28 @@ class Connection:
                     session.flush_all()
                 finally:
                     follower.stop()
+                    if scale_follower:
+                        scale_follower.stop()
 
-    def _addresses(self) -> list[str]:
+    def _present(self) -> tuple[list[int], list[Any]]:
+        """The servers now, and their numbers; shards may have come and gone."""
+        if self.group is None:
+            return [], list(self.servers)
+        present = self.group.present()
+        known = dict(zip(self.numbers, self.servers))
+        found = {number: known[number] for number in known if number in present}
+        added = self.group.added(known)
+        found.update((number, actor) for number, (actor, _) in sorted(added.items()))
+        if not found:  # They were stopped: those that are known will not answer.
+            found = known
+        return list(found), list(found.values())
+
+    def _addresses(self, servers: Sequence[Any]) -> list[str]:
         try:
-            return addresses_of(self.servers, self.timeout)
+            return addresses_of(servers, self.timeout)
         except ray.exceptions.RayError as error:
             raise errors.UnavailableError(
-                f"not all of the cluster's {len(self.servers)} servers answered within "
+                f"not all of the cluster's {len(servers)} servers answered within "
                 f"{self.timeout:g} s: {error}. If a node died, its servers wait until "
                 "another node has room for them"
             ) from error

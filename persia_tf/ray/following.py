@@ -82,10 +82,15 @@ class Follower:
         self._asked: dict[futures.Future[str], tuple[int, float, Any]] = {}
         # For each server that must be asked again, the time of that.
         self._due: dict[int, float] = dict.fromkeys(range(len(servers)), 0.0)
+        self._forgotten: set[int] = set()
         self._thread = threading.Thread(
             target=self._run, name="persia-ray-follower", daemon=True
         )
         self._thread.start()
+
+    def forget(self, index: int) -> None:
+        """Does not follow a server any more that has ended for good."""
+        self._forgotten.add(index)
 
     def stop(self) -> None:
         """Ends the thread; `on_move` is not called afterwards."""
@@ -117,6 +122,8 @@ class Follower:
             _cancel(reference)
 
     def _ask(self, index: int) -> None:
+        if index in self._forgotten:
+            return
         known = self._addresses[index]
         reference = self._servers[index].address.remote(known, _HOLD_SECONDS)
         late = time.monotonic() + _HOLD_SECONDS + _LATE_SECONDS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ray
@@ -75,6 +75,61 @@ class Placement:
     def remove(self) -> None:
         """Gives the room back; Ray ends actors that are still in it."""
         remove_placement_group(self._group)
+
+
+class Rooms:
+    """The rooms of shards: those of the start, and those that were added.
+
+    Args:
+        first: The `Placement` of the start, whose rooms with the lowest indices are
+            those of the shards.
+        count: How many shards there are at the start, with numbers from 0.
+        place: Returns a `Placement` with a number of further rooms.
+    """
+
+    def __init__(
+        self, first: Placement, count: int, place: Callable[[int], Placement]
+    ) -> None:
+        self._place = place
+        self._first = first
+        self._of = {number: (first, number) for number in range(count)}
+        self._free: list[tuple[Placement, int]] = []
+
+    def of(self, number: int) -> tuple[Placement, int]:
+        """Returns the room of a shard: a placement, and the index there."""
+        return self._of[number]
+
+    def reserve(self, numbers: Sequence[int]) -> None:
+        """Reserves a room for each shard, of those that are free first.
+
+        Raises:
+            UnavailableError: If there is no room in time.
+        """
+        missing = len(numbers) - len(self._free)
+        if missing > 0:
+            more = self._place(missing)
+            self._free += [(more, index) for index in range(missing)]
+        self._of.update((number, self._free.pop(0)) for number in numbers)
+
+    def give_back(self, numbers: Sequence[int]) -> None:
+        """Frees the rooms of shards that have ended.
+
+        Ray gets a placement back once all its rooms are free, except the first one,
+        which other servers use.
+        """
+        self._free += [self._of.pop(number) for number in numbers]
+        used = {id(placement) for placement, _ in self._of.values()}
+        for placement in {id(each): each for each, _ in self._free}.values():
+            if placement is not self._first and id(placement) not in used:
+                self._free = [each for each in self._free if each[0] is not placement]
+                placement.remove()
+
+    def remove(self) -> None:
+        """Gives all placements back, except the first one."""
+        rooms = (*self._of.values(), *self._free)
+        for placement in {id(each): each for each, _ in rooms}.values():
+            if placement is not self._first:
+                placement.remove()
 
 
 def _shown(resources: Mapping[str, float]) -> str:

@@ -23,8 +23,9 @@ from persia_tf.processes import memory
 from persia_tf.ray import data_servers, folder_lock, servers, shared_root
 from persia_tf.ray.folder_lock import Entry, FolderLock
 from persia_tf.ray.following import Follower, addresses_of
+from persia_tf.ray.group import Group
 from persia_tf.ray.losses import Losses
-from persia_tf.ray.placement import Placement
+from persia_tf.ray.placement import Placement, Rooms
 from persia_tf.ray.saving import Saving
 from persia_tf.ray.token_files import token_file
 
@@ -76,7 +77,11 @@ class Running:
         settings: The arguments of the cluster.
 
     Attributes:
+        settings: The arguments of the cluster.
         token: The token of the servers.
+        token_path: A file with it.
+        group: The shards, for processes that follow them.
+        numbers: The number of each shard in `group`.
         shards: Handles of the shards' actors.
         workers: Handles of the embedding workers' actors.
         addresses: The address of each shard now.
@@ -91,7 +96,7 @@ class Running:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = self._settings = settings
         token = auth.read_token(auth.token_file(settings.auth_token_file))
         self.token = token or secrets.token_hex(32).encode()
         tls_lib.read(settings.tls)  # Reports wrong files before anything is started.
@@ -117,21 +122,23 @@ class Running:
         recovery = os.path.join(
             settings.recovery_root, f".{settings.name}-recovery-{unique}"
         )
-        names = [f"persia-{unique}-ps-{index}" for index in range(settings.shards)]
+        self.group = Group(f"persia-{unique}")
+        self._rooms = Rooms(placed, settings.shards, self._place_shards)
+        stack.callback(self._rooms.remove)
         deadline = time.monotonic() + settings.start_timeout
         memory_limit = str(settings.memory_limit or memory.share_of(settings.shards))
-        self.shards = [
-            self._actor(
-                servers.Shard, placed, index, name=name, memory=settings.memory_limit
-            )(*(index, hosting, settings.checkpoint_root, recovery, memory_limit))
-            for index, name in enumerate(names)
-        ]
+        self._shard_arguments = (
+            *(hosting, settings.checkpoint_root, recovery, memory_limit),
+        )
+        self.numbers = list(range(settings.shards))
+        self._next_number = settings.shards
+        self.shards = [self._shard(number) for number in self.numbers]
         self.addresses = self._wait_for("shard", self.shards, deadline)
         stack.callback(self._remove_recovery)
-        _check_shared(settings, self.shards, self.addresses)
+        check_shared(settings, self.shards, self.addresses)
         self.workers = [
             self._actor(servers.Worker, placed, settings.shards + index)(
-                *(hosting, names, self.addresses),
+                *(hosting, self.group, list(self.addresses)),
                 *(settings.worker_timeout, settings.cache_rows),
             )
             for index in range(settings.embedding_workers)
@@ -180,14 +187,92 @@ class Running:
     def _place(self) -> Placement:
         settings = self._settings
         worker = {"CPU": settings.cpus}
-        shard = dict(worker)
-        if settings.memory_limit:
-            shard["memory"] = settings.memory_limit
         return Placement(
-            [shard] * settings.shards
+            [self._shard_resources()] * settings.shards
             + [worker] * (settings.embedding_workers + settings.data_workers),
             *(settings.strategy, settings.start_timeout),
         )
+
+    def _place_shards(self, count: int) -> Placement:
+        """Reserves room for shards that are added."""
+        settings = self._settings
+        return Placement(
+            *([self._shard_resources()] * count, settings.strategy),
+            settings.start_timeout,
+        )
+
+    def _shard_resources(self) -> dict[str, float]:
+        resources = {"CPU": self._settings.cpus}
+        if self._settings.memory_limit:
+            resources["memory"] = self._settings.memory_limit
+        return resources
+
+    def _shard(self, number: int) -> Any:
+        """Starts a shard's actor in its room."""
+        return self._actor(
+            *(servers.Shard, *self._rooms.of(number)),
+            name=self.group.name_of(number),
+            memory=self._settings.memory_limit,
+        )(number, *self._shard_arguments)
+
+    def start_shards(self, count: int) -> list[tuple[int, Any, str]]:
+        """Starts shards that are no members of the cluster yet.
+
+        Returns:
+            The number, the handle and the address of each.
+
+        Raises:
+            UnavailableError: If Ray finds no room, or one of them does not start. Then
+                none runs.
+        """
+        numbers = list(range(self._next_number, self._next_number + count))
+        self._next_number += count
+        self._rooms.reserve(numbers)
+        started = [self._shard(number) for number in numbers]
+        deadline = time.monotonic() + self._settings.start_timeout
+        try:
+            addresses = self._wait_for("shard", started, deadline)
+            check_shared(self._settings, started, addresses)
+        except BaseException:
+            for actor in started:
+                ray.kill(actor, no_restart=True)
+            self._rooms.give_back(numbers)
+            raise
+        return list(zip(numbers, started, addresses))
+
+    def follow(self, number: int, actor: Any, address: str) -> None:
+        """Counts a shard that `start_shards` has started as one of the cluster's."""
+        place = len(self.shards)
+        self.numbers.append(number)
+        self.shards.append(actor)
+        self.addresses.append(address)
+        self._known.add(address)
+        self._added[number] = Follower(
+            *([actor], [address]),
+            lambda _, now_at: self._on_move(place, address, now_at),
+        )
+
+    def remove_last_shard(self) -> None:
+        """Ends the last shard, which must own no rows, and gives its room back."""
+        number = self.numbers.pop()
+        if number in self._added:
+            self._added.pop(number).stop()
+        else:
+            self._follower.forget(number)
+        self.addresses.pop()
+        ray.kill(self.shards.pop(), no_restart=True)
+        self._rooms.give_back([number])
+
+    def _on_move(self, place: int, known_as: str, now_at: str) -> None:
+        """Follows a shard that Ray has restarted, by the address of its start."""
+        session.move_shard(known_as, now_at)
+        self.addresses[place] = now_at
+        self._known.add(now_at)
+        self.losses.add(place, now_at)
+
+    def _stop_added(self) -> None:
+        for follower in self._added.values():
+            follower.stop()
 
     def _actor(self, kind: type, placed: Placement, index: int, **options: Any) -> Any:
         """Returns the function that makes an actor in the room number `index`."""
@@ -231,8 +316,9 @@ class Running:
     def _start_threads(self, stack: contextlib.ExitStack) -> None:
         settings = self._settings
         token_path = stack.enter_context(token_file(self.token))
+        self.token_path = token_path
         self.client = ClientCluster(
-            self.addresses,
+            list(self.addresses),
             auth_token_file=token_path,
             tls=settings.tls or False,
         )
@@ -242,15 +328,15 @@ class Running:
             [shard] = stats.fetch(address, _STATS_SECONDS, token_path, settings.tls)
             return shard.lost_updates
 
-        def on_move(index: int, address: str) -> None:
-            session.move_shard(named[index], address)
-            self.addresses[index] = address
-            self._known.add(address)
-            self.losses.add(index, address)
-
         self.losses = Losses(lost_updates)
         stack.callback(self.losses.stop)
-        stack.callback(Follower(self.shards, named, on_move).stop)
+        self._added: dict[int, Follower] = {}
+        self._follower = Follower(
+            *(list(self.shards), named),
+            lambda index, now_at: self._on_move(index, named[index], now_at),
+        )
+        stack.callback(self._follower.stop)
+        stack.callback(self._stop_added)
         # Before the follower stops: closing waits for updates, perhaps to shards that
         # are moving.
         stack.callback(self._close_sessions)
@@ -300,9 +386,14 @@ def _about_driver() -> str:
     return f"process {os.getpid()} of {os.uname().nodename}, from {now}"
 
 
-def _check_shared(
+def check_shared(
     settings: Settings, shards: Sequence[Any], addresses: Sequence[str]
 ) -> None:
+    """Checks that the nodes of some shards share the folder of records.
+
+    Raises:
+        FailedPreconditionError: If they do not.
+    """
     seconds = settings.start_timeout
     mark = ray.get(shards[0].leave_mark.remote(), timeout=seconds)
     try:

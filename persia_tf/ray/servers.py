@@ -15,6 +15,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -27,6 +28,7 @@ from persia_tf.processes.listening import Listening
 from persia_tf.processes.native_server import Server
 from persia_tf.ray import folder_lock, recovery_folders, shared_root
 from persia_tf.ray.following import Follower
+from persia_tf.ray.group import Group, ScaleFollower
 
 _LOGGER = logging.getLogger("persia.ray")
 
@@ -129,6 +131,8 @@ class Shard(_Actor):
             files.reach_urls(checkpoint_root)
         self._shared = recovery_folder
         own = os.path.join(recovery_folder, f"ps-{index}")
+        # Beside the folders of starts, so that it stays when the shard is restarted.
+        self._known_as = Path(f"{own}-address")
         values = {
             "checkpoint_root": checkpoint_root,
             "recovery": "checkpoint",
@@ -148,6 +152,17 @@ class Shard(_Actor):
             recovery_folders.remove_older(folder)
 
         until_it_starts(start)
+
+    async def known_as(self) -> str | None:
+        """Returns the address at which an added shard joined; None if it has not."""
+        try:
+            return self._known_as.read_text()
+        except FileNotFoundError:
+            return None
+
+    async def set_known_as(self, address: str) -> None:
+        """Records that the shard has joined the cluster at an address."""
+        self._known_as.write_text(address)
 
     async def leave_mark(self) -> str:
         """See `shared_root.leave_mark`."""
@@ -210,8 +225,8 @@ class Worker(_Actor):
 
     Args:
         hosting: What it has in common with other servers.
-        shards: The names of the shards' actors, in their order. Ray may lose handles
-            that it would need to restart this actor, but not names.
+        group: The shards, as `Group`. Ray may lose handles that it would need to
+            restart this actor, but not names.
         addresses: The address of each shard when the cluster was started; the worker
             learns which have changed.
         timeout: Seconds that a shard may take to answer.
@@ -221,7 +236,7 @@ class Worker(_Actor):
     def __init__(
         self,
         hosting: Hosting,
-        shards: Sequence[str],
+        group: Group,
         addresses: Sequence[str],
         timeout: float,
         cache_rows: int,
@@ -230,5 +245,14 @@ class Worker(_Actor):
         super().__init__(
             *("persia.worker", servers.WORKER, health.WORKER_SERVICE, hosting, values)
         )
-        actors = [ray.get_actor(name) for name in shards]
-        self._follower = Follower(actors, addresses, self._server.move_shard)
+        # Some of the first shards may have left when Ray restarts this actor.
+        first = [each for each in group.present() if each < len(addresses)]
+        self._follower = Follower(
+            [ray.get_actor(group.name_of(number)) for number in first],
+            [addresses[number] for number in first],
+            lambda index, now_at: self._server.move_shard(first[index], now_at),
+        )
+        self._scale_follower = ScaleFollower(
+            *(group, first, lambda number: self._follower.forget(first.index(number))),
+            self._server.move_address,
+        )

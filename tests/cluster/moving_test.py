@@ -10,6 +10,8 @@ import persia_tf as ptf
 from persia_tf import errors
 from persia_tf._keras import keras
 from persia_tf.client import session
+from persia_tf.resharding.admin import ClusterAdmin
+from persia_tf.resharding.driver import reshard
 
 IDS = np.arange(100)
 
@@ -75,6 +77,30 @@ def test_a_session_moves_a_shard_by_its_index(shard, filled):
         opened.move_shard(1, shard.address)
     with pytest.raises(errors.InvalidArgumentError, match="no port"):
         opened.move_shard(0, "no port")
+
+
+def test_a_shard_that_is_not_listed_is_followed(start_shards, table, tmp_path):
+    [first] = start_shards(1, recovery_folder=str(tmp_path / "first"))
+    [second] = start_shards(1, recovery_folder=str(tmp_path / "second"))
+    cluster = ptf.Cluster([first.address], timeout=20.0)
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)(IDS, training=True)
+    with ClusterAdmin([first.address], 20) as admin:
+        reshard(admin, [first.address, second.address])
+    rows = ptf.Table(table, cluster).lookup(IDS)
+    before = second.address
+    for _ in range(2):
+        start_elsewhere(second)
+        session.move_shard(before, second.address)
+        np.testing.assert_array_equal(ptf.Table(table, cluster).lookup(IDS), rows)
+    # It learns of the shard by the address that the cluster still knows.
+    later = ptf.Table(table, ptf.Cluster([first.address], timeout=25.0))
+    np.testing.assert_array_equal(later.lookup(IDS), rows)
+    with ClusterAdmin([first.address, second.address], 2) as admin:
+        admin.join(second.address)
+        present = {each.address for each in admin.topology().present}
+    assert present == {first.address, second.address}
+    newest = ptf.Table(table, ptf.Cluster([first.address], timeout=26.0))
+    np.testing.assert_array_equal(newest.lookup(IDS), rows)
 
 
 def test_rows_in_this_process_cannot_move():

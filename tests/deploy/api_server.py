@@ -1,4 +1,4 @@
-"""An API server of Kubernetes that knows one StatefulSet, and the shards of its pods."""
+"""An API server of Kubernetes, with one StatefulSet, and the shards of its pods."""
 
 from __future__ import annotations
 

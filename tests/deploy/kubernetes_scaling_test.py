@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import kubernetes_checks as checks
 import kubernetes_manifests as manifests
 import pytest
@@ -11,6 +13,7 @@ from reshard_test import slots_of
 from training import SeededTraining, assert_same_rows
 
 import persia_tf as ptf
+from persia_tf.resharding.promotion import promote
 
 
 @pytest.fixture
@@ -145,6 +148,52 @@ def test_a_resharder_that_is_killed_goes_on_later(table, pods, rows_of):
     resharder_of(pods)
     wait_until(lambda: min(slots_of(shards)) >= 5461, "the third shard's share")
     assert_same_rows(rows_of(table, cluster), before)
+
+
+def test_a_shard_that_ends_too_early_keeps_its_rows_for_later(table, pods, rows_of):
+    shards = [pods.start(ordinal) for ordinal in range(2)]
+    cluster = trained(table, shards)
+    before = rows_of(table, cluster)
+    # As by Kubernetes, after the grace period.
+    shards[1].kill()
+    pods.api.scale(1)
+    resharder = resharder_of(pods, "--timeout=1")
+    said = f"{shards[1].address}: "
+    wait_until(lambda: said in resharder.stderr.readline(), "the shard's address")
+    pods.api.scale(2)
+    pods.start(1)
+    assert_same_rows(rows_of(table, cluster), before)
+    pods.api.scale(1)
+    assert end_of(hook_of(pods, shards[1]))[0] == 0
+    assert slots_of(shards) == [16384, 0]
+    assert_same_rows(rows_of(table, cluster), before)
+
+
+def test_a_promoted_standby_counts_as_the_pod_whose_place_it_took(
+    table, pods, shard_process, tmp_path
+):
+    shards = [pods.start(ordinal) for ordinal in range(2)]
+    standby = shard_process(
+        options=[
+            f"--recovery-folder={tmp_path}/standby",
+            f"--standby-of={shards[1].address}",
+        ]
+    )
+    trained(table, shards)
+    told = f"this shard has a standby at {standby.address}"
+    wait_until(lambda: told in shards[1].log, "the standby to have all rows")
+    shards[1].kill()
+    promote(standby.address, primary_is_gone=True, timeout=DEADLINE_SECONDS)
+    shutil.rmtree(tmp_path / "pod-1" / "volume")
+    pods.start(1)  # Without its rows, and no member of the cluster any more.
+    template = standby.address.replace("127.0.0.1", "127.0.0.{ordinal}")
+    resharder_of(pods, f"--standby-address={template}")
+    members = [shards[0], standby]
+    pods.api.scale(3)
+    members.append(pods.start(2))
+    wait_until(lambda: min(slots_of(members)) == 5461, "the third shard's share")
+    pods.api.scale(1)
+    wait_for_slots(members, [16384, 0, 0])
 
 
 def test_a_resharder_ends_when_it_is_told_to(pods):
