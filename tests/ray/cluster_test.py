@@ -1,6 +1,5 @@
 """Shards and embedding workers as actors, whose processes and nodes die."""
 
-import contextlib
 import os
 import stat
 from pathlib import Path
@@ -8,49 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness import wait_until
+from ray_training import connected, kill, model_of, rows_of, train
 
 import persia_tf as ptf
 from persia_tf import errors
-from persia_tf._keras import keras
 from persia_tf.client import session
 from persia_tf.ray import folder_lock
 
 ray = pytest.importorskip("ray")
-
-
-def model_of(table):
-    inputs = keras.Input((3,), dtype="int64")
-    layer = ptf.layers.PersiaEmbedding(
-        4, table=table, optimizer=ptf.optimizers.SGD(0.5)
-    )
-    model = keras.Model(inputs, keras.layers.Flatten()(layer(inputs)))
-    model.compile("sgd", "mse")
-    return model
-
-
-def train(model, steps):
-    ids = np.arange(30).reshape(10, 3)
-    for _ in range(steps):
-        model.train_on_batch(ids, np.ones((10, 12), np.float32))
-    ptf.flush()
-
-
-@contextlib.contextmanager
-def connected(cluster):
-    """Connects the test, with requests that wait for a restart on a busy machine."""
-    with cluster.connection(), ptf.use_cluster(ptf.Cluster(timeout=120.0)):
-        yield
-
-
-def rows_of(table):
-    return ptf.Table(table).lookup(np.arange(30))
-
-
-def kill(cluster, shard):
-    """Kills a shard's process, and waits until the driver knows its new address."""
-    before = cluster.shards
-    ray.kill(cluster.actors[shard], no_restart=False)
-    wait_until(lambda: cluster.shards != before, "the restart")
 
 
 @pytest.mark.parametrize("workers", [0, 2])

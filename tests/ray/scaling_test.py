@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from cluster_test import connected, kill, model_of, rows_of, train
 from harness import wait_until
+from ray_training import connected, kill, model_of, rows_of, train
 
 import persia_tf as ptf
 from persia_tf import errors
