@@ -194,7 +194,7 @@ Status Members::MoveAddress(const std::string& from, const std::string& to) {
   if (!parsed.ok()) return parsed.status();
   std::lock_guard<std::mutex> lock(mutex_);
   moved_.insert_or_assign(from, *parsed);
-  moved_.erase(to);  // Whoever is called so from now on is there.
+  moved_.erase(to);  // A server that is known by `to` from now on is there.
   for (const auto& server : servers_) {
     const bool is_known = server->version != 0;
     const std::string& name =

@@ -20,8 +20,8 @@ struct SlotLoad {
   uint64_t bytes = 0;  // How many bytes these ids' vectors take as float32.
 };
 
-// Who wants to know how busy slots are now asks twice, and subtracts. A client
-// of several shards returns the sums.
+// A caller that wants to know how busy slots are now asks twice, and subtracts.
+// A client of several shards returns the sums.
 struct SlotLoadsRequest {
   // Above the size of a reply.
   static constexpr uint64_t kMostBytes = 2 * sizeof(uint64_t) * kSlots + 4096;
