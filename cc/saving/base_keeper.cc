@@ -126,7 +126,7 @@ Status BaseKeeper::Freeze(FrozenStore* frozen, ShardHeader* shard,
              subject_.journal);
   if (!logged.ok()) return logged.status();
   *position = *logged;
-  return subject_.log_more();
+  return subject_.log_more(own.unswept);
 }
 
 }  // namespace persia

@@ -41,7 +41,7 @@ class BaseKeeper {
     EventLog* events;  // May be null.
     AskOwnShard own;
     // Appends to the journal what else a base lacks.
-    std::function<Status()> log_more;
+    std::function<Status(const SlotSet& unswept)> log_more;
   };
 
   explicit BaseKeeper(const Subject& subject);

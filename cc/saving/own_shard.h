@@ -19,6 +19,7 @@ struct OwnShard {
   SlotSet slots;  // The slots that it owns.
   // Whether it takes slots over, of which it already has rows.
   bool takes_slots = false;
+  SlotSet unswept;  // Slots that it has given away, whose rows it still has.
 };
 
 // Returns what the shard is. The slots do not change while the gate is closed.

@@ -25,7 +25,6 @@ class ChangesCall {
   // Begins the call. The one before must have ended.
   void Start(const ChangesRequest& request) {
     request_ = request;
-    under_way_ = true;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       ended_ = false;
@@ -36,6 +35,7 @@ class ChangesCall {
       ended_ = true;
       changed_.notify_all();
     });
+    under_way_ = true;
   }
 
   // Whether a call was begun whose outcome Wait has not returned yet.

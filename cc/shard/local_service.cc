@@ -112,7 +112,8 @@ class LocalService : public ReplayedShard {
     const auto requests = [this] { return loads_.requests(); };
     const auto own = [this] {
       return OwnShard{ownership_.member(), ownership_.Name(),
-                      ownership_.slots(), membership_->arriving().any()};
+                      ownership_.slots(), membership_->arriving().any(),
+                      membership_->given_away()};
     };
     const bool logs =
         journal_ != nullptr && options_.recovery.level == RecoveryLevel::kLog;
@@ -120,7 +121,8 @@ class LocalService : public ReplayedShard {
       writer_ = std::make_unique<JournaledWriter>(journal_.get());
       keeper_ = std::make_unique<BaseKeeper>(BaseKeeper::Subject{
           &store_, &windows_, &gate_, requests, &generation_, journal_.get(),
-          options_.events, own, [this] { return membership_->LogAll(); }});
+          options_.events, own,
+          [this](const SlotSet& rest) { return membership_->LogAll(rest); }});
     } else {
       writer_ = std::make_unique<DirectWriter>();
     }
@@ -348,6 +350,7 @@ class LocalService : public ReplayedShard {
 
   void OnMoved() {
     if (checkpoints_ != nullptr) checkpoints_->NoteMove();
+    if (moves_ != nullptr) moves_->DelaySweep();
     if (!ownership_.IsReplaced()) return;
     acknowledgements_.End(Ownership::OtherRoute());
   }

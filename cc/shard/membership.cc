@@ -8,9 +8,9 @@
 
 namespace persia {
 
-void SetShare(const ShardSlots& slots) {
+void SetShare(const ShardSlots& slots, const SlotSet& others) {
   const SlotSet all =
-      slots.ownership->owned_slots() | slots.prepared->arriving();
+      slots.ownership->owned_slots() | slots.prepared->arriving() | others;
   slots.store->SetShare(static_cast<uint32_t>(all.count()));
 }
 
@@ -29,7 +29,6 @@ SlotSet Adopt(const ShardSlots& slots, SharedTopology topology) {
   for (const SlotsApplied& arrived : slots.prepared->Arrive(after & ~before)) {
     slots.windows->Take(arrived);
   }
-  SetShare(slots);
   const SlotSet lost = before & ~after;
   if (lost.any()) slots.windows->GiveAway(lost);
   return lost;
@@ -90,6 +89,7 @@ Status Membership::Use(const SharedTopology& shown,
   }
   if (changes_slots) {
     given_away_ |= Adopt(subject_.slots, shown);
+    SetShare(subject_.slots, handed_over_);
     if (subject_.on_moved != nullptr) subject_.on_moved();
   } else {
     ownership->Set(shown);
@@ -182,6 +182,10 @@ Status Membership::GiveAway(const SlotSet& slots, uint64_t taker) {
   std::lock_guard<std::mutex> changing(changing_);
   auto after = ownership.topology()->Merged(*moved);
   if (!after.ok()) return after.status();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    handed_over_ |= slots;
+  }
   return Use(std::make_shared<const Topology>(std::move(*after)));
 }
 
@@ -215,8 +219,8 @@ Status Membership::BeginArrival(const SlotSet& slots, uint64_t generation) {
   std::lock_guard<std::mutex> lock(mutex_);
   PERSIA_RETURN_IF_ERROR(LogCleared(slots, /*arrives=*/true, /*removes=*/true));
   subject_.slots.prepared->Begin(slots);
-  SetShare(subject_.slots);
   given_away_ |= slots;
+  SetShare(subject_.slots, handed_over_);
   return Status();
 }
 
@@ -242,8 +246,9 @@ Status Membership::StopTaking(const SlotSet& slots) {
     PERSIA_RETURN_IF_ERROR(
         LogCleared(gone, /*arrives=*/false, /*removes=*/true));
     subject_.slots.prepared->Drop(gone);
-    SetShare(subject_.slots);
     given_away_ |= gone;
+    handed_over_ |= gone;
+    SetShare(subject_.slots, handed_over_);
   }
   Clear(gone);
   return Status();
@@ -267,21 +272,29 @@ void Membership::Sweep() {
 // Outside the gate, which nobody could close during the walk: the rows are of
 // slots that the shard does not own, so no request meets them, and saves leave
 // them out. The log of a base that is written meanwhile says that they go: they
-// are in given_away_.
+// are in given_away_ when the base is begun.
 void Membership::Clear(const SlotSet& slots) {
   for (const auto& table : subject_.slots.store->ShareAll()) {
     table->RemoveSlots(slots);
   }
   std::lock_guard<std::mutex> lock(mutex_);
   given_away_ &= ~slots;
+  handed_over_ &= ~slots;
+  SetShare(subject_.slots, handed_over_);
 }
 
-Status Membership::LogAll() {
+SlotSet Membership::given_away() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return given_away_;
+}
+
+Status Membership::LogAll(const SlotSet& unswept) {
   std::lock_guard<std::mutex> lock(mutex_);
   uint64_t log_end = 0;
   PERSIA_RETURN_IF_ERROR(LogTopology(logged_, &log_end));
   const PreparedSlots& prepared = *subject_.slots.prepared;
-  const SlotSet gone = given_away_ & ~subject_.slots.ownership->owned_slots();
+  const SlotSet gone =
+      (given_away_ | unswept) & ~subject_.slots.ownership->owned_slots();
   if (gone.any()) {
     PERSIA_RETURN_IF_ERROR(
         LogCleared(gone, /*arrives=*/false, /*removes=*/true));

@@ -41,14 +41,15 @@ using UnlessRestoring =
     std::function<Status(const std::function<Status()>& work)>;
 
 // Gives the store its share of all rows: that of the slots that the shard owns
-// or takes over.
-void SetShare(const ShardSlots& slots);
+// or takes over, and of `others`.
+void SetShare(const ShardSlots& slots, const SlotSet& others);
 
 // The description of a shard whose place its standby at `address` has taken.
 Member TakenPlace(Member member, const std::string& address);
 
 // Gives the shard another topology, and so perhaps other slots. Returns the
-// slots that it no longer owns. Must run while no other thread uses the slots.
+// slots that it no longer owns. The caller then calls SetShare. Must run while
+// no other thread uses the slots.
 SlotSet Adopt(const ShardSlots& slots, SharedTopology topology);
 
 class Membership {
@@ -112,9 +113,15 @@ class Membership {
   // rows.
   void Sweep();
 
+  // Slots that the shard has given away, or is about to take over, whose rows
+  // it still has.
+  SlotSet given_away();
+
   // Appends to the log what a log must say of the shard, as a base lacks it.
-  // Callers are inside the gate, or no other thread uses the shard yet.
-  Status LogAll();
+  // Also that rows of `unswept` go, as far as the shard does not own these
+  // slots: the base has them if a Sweep has ended since it was begun. Callers
+  // have closed the gate, or no other thread uses the shard yet.
+  Status LogAll(const SlotSet& unswept = SlotSet());
 
  private:
   Status BeginArrival(const SlotSet& slots, uint64_t generation);
@@ -148,6 +155,9 @@ class Membership {
   // as it is not durable that slots are given away.
   SharedTopology logged_;
   SlotSet given_away_;  // Slots whose rows are still there.
+  // Those of them that were handed over. They count for the shard's share until
+  // their rows are removed: else rows that stay would be evicted instead.
+  SlotSet handed_over_;
 };
 
 }  // namespace persia

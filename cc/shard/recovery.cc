@@ -270,6 +270,7 @@ Status Recovery::OnTopology(const LogRecord& record) {
 
 void Recovery::Use(SharedTopology topology) {
   given_away_ |= Adopt(subject_.slots, std::move(topology));
+  SetShare(subject_.slots, SlotSet());
 }
 
 Status Recovery::OnPlaced(const LogRecord& record) {
@@ -302,7 +303,7 @@ Status Recovery::OnCleared(const LogRecord& record) {
   } else {
     subject_.slots.prepared->Drop(cleared.slots);
   }
-  SetShare(subject_.slots);
+  SetShare(subject_.slots, SlotSet());
   return Status();
 }
 

@@ -101,6 +101,7 @@ class Replies {
   void AnswerRead(DoneCallback done, const Work& work) {
     uint64_t log_end = 0;
     Status status = Inside([&] { return work(&log_end); });
+    subject_.moves->TidyWhenDue();
     if (!status.ok() || log_end == 0) return done(std::move(status));
     subject_.journal->WhenDurable(
         log_end, [done = std::move(done)](const Status&) { done(Status()); });

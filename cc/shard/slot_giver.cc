@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cc/base/catch_bad_alloc.h"
+
 namespace persia {
 namespace {
 
@@ -76,7 +78,9 @@ Status SlotGiver::Commit(const HandOverRequest& request) {
                   "the slots are no longer held, since the taker took too "
                   "long: hold them again");
   }
-  Status given = subject_.membership->GiveAway(request.slots, request.taker);
+  const Status given = CatchBadAlloc([&] {
+    return subject_.membership->GiveAway(request.slots, request.taker);
+  });
   if (given.ok()) {
     subject_.held->EndWithin(request.hold, kMostSecondsToLearn);
   } else {

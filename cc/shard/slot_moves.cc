@@ -27,7 +27,6 @@ void SlotMoves::HandOver(HandOverRequest* request, DoneCallback done) {
       request->deadline,
       [=] {
         const Status status = CatchBadAlloc([&] { return giver_.Do(request); });
-        if (request->step == HandOverStep::kCommit) DelaySweep();
         if (request->step == HandOverStep::kEnd) SweepLater();
         return status;
       },
@@ -62,8 +61,6 @@ void SlotMoves::JoinWhenDue() {
       [this](const Status&) { joins_ = false; });
 }
 
-// A taker gets several groups of slots, one after the other. One walk over all
-// rows, after the last group, removes the rows of all of them.
 void SlotMoves::DelaySweep() {
   sweep_at_ = DeadlineAfter(kMostSecondsToSweep).time_since_epoch().count();
 }
@@ -76,10 +73,14 @@ void SlotMoves::SweepLater() {
       Deadline::max(),
       [membership = subject_.membership, sweeps = sweeps_] {
         *sweeps = false;
-        membership->Sweep();
-        return Status();
+        return CatchBadAlloc([&] {
+          membership->Sweep();
+          return Status();
+        });
       },
-      [](const Status&) {});
+      [sweeps = sweeps_](const Status& swept) {
+        if (!swept.ok()) *sweeps = false;
+      });
 }
 
 }  // namespace persia

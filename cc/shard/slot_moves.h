@@ -54,11 +54,15 @@ class SlotMoves {
   // were given away. Cheap: call it often.
   void TidyWhenDue();
 
+  // Lets TidyWhenDue remove the rows of slots that were given away, in a while:
+  // a taker gets several groups of slots, one after the other, and says when it
+  // has the last one. Then one walk over all rows is enough.
+  void DelaySweep();
+
   HeldSlots* held() { return &held_; }
 
  private:
   void JoinWhenDue();
-  void DelaySweep();
   void SweepLater();
 
   const Subject subject_;

@@ -364,19 +364,40 @@ Status StandbyService::TakePlace() {
 // Clients that do not know this process ask the others. The former primary, if
 // it lives, must stop to serve.
 void StandbyService::Spread() {
+  std::set<std::string> told = {address_};
+  bool is_done = false;
+  for (double pause = 0; !is_done && Pause(pause);
+       pause = std::clamp(2 * pause, kPauseSeconds, kMostSpreadPauseSeconds)) {
+    const Status round = CatchBadAlloc([&] {
+      is_done = TellAll(&told);
+      return Status();
+    });
+    if (!round.ok()) {
+      TellEvent(options_.local.events, kFailures,
+                "the other shards do not all know yet that this one has taken "
+                "its primary's place: ",
+                round.message());
+    }
+  }
+}
+
+// Tells those that were not told yet. Returns whether all were.
+bool StandbyService::TellAll(std::set<std::string>* told) {
   std::set<std::string> addresses = {options_.primary};
   for (const Member& member : shard_->CurrentTopology()->members()) {
     if (!member.has_left) addresses.insert(member.address);
   }
-  addresses.erase(address_);
-  for (double pause = kPauseSeconds; !addresses.empty();
-       pause = std::min(2 * pause, kMostSpreadPauseSeconds)) {
-    for (auto at = addresses.begin(); at != addresses.end();) {
-      at = ExchangeWith(*at) ? addresses.erase(at) : std::next(at);
-      if (!Pause(0)) return;
+  bool are_all_told = true;
+  for (const std::string& address : addresses) {
+    if (told->count(address) > 0) continue;
+    if (!Pause(0)) return false;
+    if (ExchangeWith(address)) {
+      told->insert(address);
+    } else {
+      are_all_told = false;
     }
-    if (!addresses.empty() && !Pause(pause)) return;
   }
+  return are_all_told;
 }
 
 // Returns whether the shard at the address has answered.
@@ -386,7 +407,7 @@ bool StandbyService::ExchangeWith(const std::string& address) {
   TopologyRequest request;
   request.told = shard_->CurrentTopology()->Encode();
   const Status told = AwaitTopology(service->get(), kTellSeconds, &request);
-  if (!told.ok()) return false;
+  if (!told.ok()) return !IsOutage(told);
   if (request.topology.empty()) return true;
   TopologyRequest own;
   own.told = request.topology;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -81,6 +82,7 @@ class StandbyService : public EmbeddingService {
   Status Retire();
   Status TakePlace();
   void Spread();
+  bool TellAll(std::set<std::string>* told);
   // Tells another shard what this one knows, and learns what that knows.
   bool ExchangeWith(const std::string& address);
   // Whether the log's last topology says that a standby has taken the primary's

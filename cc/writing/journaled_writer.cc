@@ -179,7 +179,13 @@ Status JournaledWriter::Place(Table* table, const RawRows& rows,
     if (!logged.ok()) journal_.Break(logged);
     PERSIA_RETURN_IF_ERROR(logged);
   }
-  const RowChanges removed = Removed(changes);
+  RowChanges removed;
+  const Status found = CatchBadAlloc([&] {
+    removed = Removed(changes);
+    return Status();
+  });
+  if (!found.ok()) journal_.Break(found);
+  PERSIA_RETURN_IF_ERROR(found);
   if (removed.empty()) return placed;
   PERSIA_RETURN_IF_ERROR(LogChanges(table, removed));
   *log_end = changes_end_;

@@ -108,8 +108,32 @@ TEST_F(MembershipTest, GiveAwayMakesAnotherMemberTheOwner) {
             SlotRange(0, 100) | SlotRange(kHalf, kSlots));
   EXPECT_EQ(topology->EpochOfSlot(0), 2u);
   EXPECT_EQ(topology->EpochOfSlot(100), 1u);
-  EXPECT_EQ(shard_.store.share(), kHalf - 100);
   EXPECT_EQ(Held(), ids_);  // Until Sweep.
+}
+
+// Else rows that stay would be evicted instead of those that go.
+TEST_F(MembershipTest, SlotsThatWereGivenAwayCountForTheShareUntilSweep) {
+  TableConfig config = MakeConfig("full", 2);
+  config.eviction = SpecOf("lru");
+  config.capacity = SpecOf("rows(count=2000)");
+  shard_.MakeTable(config, 2);
+  Join();
+  // Not many fewer than the share of the capacity, which is 1000 rows.
+  const Ids own = InSlots(SlotRange(0, kHalf), Range(0, 1800));
+  shard_.Train("full", own);
+  const Ids kept = InSlots(SlotRange(4000, kHalf), own);
+  for (uint32_t slot = 0; slot < 4000; slot += 1000) {
+    ASSERT_TRUE(
+        membership().GiveAway(SlotRange(slot, slot + 1000), kOther).ok());
+    EXPECT_EQ(shard_.store.share(), kHalf);
+    shard_.Train("full", {kept.front()});
+  }
+  EXPECT_EQ(shard_.Find("full")->Stats().evictions, 0u);
+  membership().Sweep();
+  EXPECT_EQ(shard_.store.share(), kHalf - 4000);
+  shard_.Train("full", {kept.front()});
+  EXPECT_EQ(InSlots(SlotRange(4000, kHalf), ExportedIds(*shard_.Find("full"))),
+            kept);
 }
 
 TEST_F(MembershipTest, OnlyOwnSlotsAreGivenAwayAndOnlyToMembers) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,18 +27,22 @@ constexpr uint64_t kGeneration = 3;
 
 using Rows = std::map<int64_t, TableRow>;
 
-// Writes a base of a shard's log.
-void WriteBase(ShardParts* shard) {
+// Writes a base of a shard's log. `amid` is called once its rows are chosen.
+void WriteBase(ShardParts* shard, const std::function<void()>& amid = [] {}) {
   const auto own = [shard] {
     OwnShard own;
     own.member = shard->ownership.member();
     own.slots = shard->ownership.slots();
+    own.unswept = shard->membership->given_away();
     return own;
   };
   BaseKeeper keeper({&shard->store, &shard->windows, &shard->gate,
                      [] { return uint64_t{0}; }, &shard->generation,
                      shard->journal.get(), nullptr, own,
-                     [shard] { return shard->membership->LogAll(); }});
+                     [shard, amid](const SlotSet& unswept) {
+                       amid();
+                       return shard->membership->LogAll(unswept);
+                     }});
   shard->journal->DemandBase("none");
   keeper.LookAtOnce();
   while (shard->journal->wants_base() && keeper.failure().ok()) {
@@ -247,6 +252,18 @@ TEST_P(MovedSlotsRecovery, AnOwnerThatGaveSlotsAwayAndSwept) {
   owner_->membership->Sweep();
   EXPECT_EQ(owner_->RowsOf("t"), rows);
   RestartOwner();
+  ExpectOwnerServes(~moved_, rows);
+}
+
+TEST_P(MovedSlotsRecovery, ABaseThatHasRowsWhichASweepRemovesMeanwhile) {
+  Begin();
+  Prepare();
+  const Rows rows = InSlots(~moved_, owner_->RowsOf("t"));
+  ASSERT_TRUE(Commit().ok());
+  WriteBase(owner_.get(), [&] { owner_->membership->Sweep(); });
+  EXPECT_EQ(owner_->RowsOf("t"), rows);
+  RestartOwner();
+  EXPECT_EQ(owner_->RowsOf("t"), rows);
   ExpectOwnerServes(~moved_, rows);
 }
 
