@@ -336,9 +336,16 @@ Status Checkpoints::TakeAway(const std::function<Status(bool* taken)>& take) {
 Status Checkpoints::UnlessRestoring(const std::function<Status()>& work) {
   std::lock_guard<std::mutex> lock(starting_);
   const CheckpointProgress progress = job_.Progress();
-  const bool has_failed = progress.state == CheckpointProgress::State::kEnded &&
-                          !progress.outcome.ok();
+  const bool has_ended = progress.state == CheckpointProgress::State::kEnded;
+  const bool has_failed = has_ended && !progress.outcome.ok();
   if (job_.action() != CheckpointAction::kRestore || has_failed) return work();
+  // A shard without slots has nothing to restore. If it has left the cluster
+  // since it read the files, no program tells it that the restore has ended.
+  if (has_ended && subject_.own().slots.none()) {
+    job_.Forget();
+    const Loaded unused = std::exchange(loaded_, {});
+    return work();
+  }
   return Status(Code::kFailedPrecondition,
                 "a restore of a checkpoint is in progress: wait until it has "
                 "ended, or restore again if it was interrupted");
