@@ -112,6 +112,18 @@ def tls_of(args: argparse.Namespace) -> tls.TLS | None:
     return tls.of_options(args.tls_certificate, args.tls_key, args.tls_ca)
 
 
+def add_rate(parser: argparse.ArgumentParser) -> None:
+    """Declares `--rate`, the most bytes of rows that move to a shard per second."""
+    parser.add_argument(
+        "--rate",
+        type=bytes_up_to(2**50),
+        default=0,
+        metavar="SIZE",
+        help="the most bytes of rows that a shard receives per second, such as 100MiB; "
+        "not for rows that training changes meanwhile (no limit)",
+    )
+
+
 def add_asked(parser: argparse.ArgumentParser) -> None:
     """Declares the options of commands that ask shards for their counters."""
     parser.add_argument(

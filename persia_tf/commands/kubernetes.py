@@ -59,14 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the address of the standby of each pod, in the form of --address; a "
         "promoted standby counts as the pod whose place it took (default: no standbys)",
     )
-    reshard.add_argument(
-        "--rate",
-        type=arguments.bytes_up_to(2**50),
-        default=0,
-        metavar="SIZE",
-        help="the most bytes of rows that a shard receives per second, such as 100MiB "
-        "(no limit)",
-    )
+    arguments.add_rate(reshard)
     log.add_arguments(reshard)
     leave = actions.add(
         "leave",

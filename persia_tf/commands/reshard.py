@@ -28,8 +28,6 @@ persia reshard --to 10.0.0.2:7000,10.0.0.3:7000 --balance load --measure 60
 persia reshard --from 10.0.0.1:7000 --add 10.0.0.3:7000 --remove 10.0.0.2:7000
 """
 
-_MOST_RATE = 2**50
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia reshard`."""
@@ -70,14 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for how long --balance load measures the load before rows move "
         "(%(default)g)",
     )
-    parser.add_argument(
-        "--rate",
-        type=arguments.bytes_up_to(_MOST_RATE),
-        default=0,
-        metavar="SIZE",
-        help="the most bytes of rows that a shard receives per second, such as 100MiB; "
-        "not for rows that training changes meanwhile (no limit)",
-    )
+    arguments.add_rate(parser)
     parser.add_argument(
         "--timeout",
         type=arguments.seconds,
