@@ -56,9 +56,11 @@ Status BackgroundJob::Start(const Name& name, const CheckpointProgress& about,
   return Status();
 }
 
-CheckpointProgress BackgroundJob::Progress() const {
+CheckpointProgress BackgroundJob::Progress(uint64_t save_id) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (job_ == nullptr) return CheckpointProgress();
+  if (job_ == nullptr || (save_id != 0 && job_->name.save_id != save_id)) {
+    return CheckpointProgress();
+  }
   CheckpointProgress progress = job_->about;
   progress.state = job_->ended ? CheckpointProgress::State::kEnded
                                : CheckpointProgress::State::kRunning;

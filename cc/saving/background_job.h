@@ -55,7 +55,9 @@ class BackgroundJob {
   // runs.
   Status CheckNoneRuns() const;
 
-  CheckpointProgress Progress() const;
+  // The progress of the job that was started last; of the save or restore
+  // `save_id` only, unless that is 0. kIdle if there is no such job.
+  CheckpointProgress Progress(uint64_t save_id = 0) const;
 
   // Cancels the job, blocks until its work has ended, and discards its outcome.
   void Forget();

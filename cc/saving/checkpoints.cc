@@ -36,7 +36,7 @@ Status Checkpoints::Do(CheckpointRequest* request) {
     return Status();
   }
   if (request->action == CheckpointAction::kProgress) {
-    request->shards.assign(1, Progress());
+    request->shards.assign(1, Progress(request->save_id));
     return Status();
   }
   PERSIA_RETURN_IF_ERROR(options_.CheckRoot());
@@ -64,8 +64,8 @@ void Checkpoints::Forget(uint64_t save_id) {
   }
 }
 
-CheckpointProgress Checkpoints::Progress() const {
-  CheckpointProgress progress = job_.Progress();
+CheckpointProgress Checkpoints::Progress(uint64_t save_id) const {
+  CheckpointProgress progress = job_.Progress(save_id);
   const OwnShard own = subject_.own();
   if (progress.file.empty()) progress.file = own.file;
   if (progress.state == CheckpointProgress::State::kIdle) {
@@ -227,6 +227,7 @@ Status Checkpoints::Restore(const CheckpointRequest& request) {
       HeaderOf(request), 0, request.folder, request.files, {}};
   CheckpointProgress about;
   about.file = subject_.own().file;
+  about.slots = from.shard.slots;
   return Begin(
       name, about,
       Concat("reading checkpoint ", request.save_id, " from ", *folder),

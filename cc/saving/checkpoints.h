@@ -125,7 +125,7 @@ class Checkpoints {
   };
 
   void Forget(uint64_t save_id);
-  CheckpointProgress Progress() const;
+  CheckpointProgress Progress(uint64_t save_id) const;
   ShardHeader HeaderOf(const CheckpointRequest& request) const;
   // Runs `work` in the background, and logs when it starts and how it ends.
   // `what` describes the work in the log, for example "reading checkpoint 5".

@@ -30,7 +30,8 @@ enum class CheckpointAction : uint32_t {
   // `folder`; `folder` itself only names the checkpoint. Changes no row yet:
   // kSwap does. Idempotent for the same save_id.
   kRestore = 2,
-  // Reports how far the last save or restore has advanced.
+  // Reports how far the save or restore `save_id` has advanced; if save_id is
+  // 0, the last one. A shard that did not begin it is kIdle.
   kProgress = 3,
   // Replaces tables of the store with the tables that the restore read; other
   // tables stay. The store then has the generation `generation`, so that
@@ -58,10 +59,11 @@ struct CheckpointProgress {
   enum class State : uint32_t { kIdle = 0, kRunning = 1, kEnded = 2 };
 
   State state = State::kIdle;
-  Status outcome;     // Set once `state` is kEnded.
-  std::string file;   // Name of this shard's file in the folder of a save.
-  SlotSet slots;      // Those of a save's rows. kIdle: those that it owns.
-  uint64_t rows = 0;  // Rows written or read so far.
+  Status outcome;    // Set once `state` is kEnded.
+  std::string file;  // Name of this shard's file in the folder of a save.
+  // Those of the rows that are saved or replaced; kIdle: those that it owns.
+  SlotSet slots;
+  uint64_t rows = 0;        // Rows written or read so far.
   uint64_t total_rows = 0;  // For a save: estimate of the rows to write.
   uint64_t bytes = 0;
   uint64_t base_id = 0;  // Save that an increment may have as parent; 0: none.
@@ -75,7 +77,8 @@ struct CheckpointProgress {
 struct CheckpointRequest {
   Deadline deadline;
   CheckpointAction action = CheckpointAction::kProgress;
-  // Not 0: distinguishes one checkpoint's files from another's.
+  // Distinguishes one checkpoint's files from another's. Not 0, but for
+  // kProgress and kForget.
   uint64_t save_id = 0;
   uint64_t parent_id = 0;          // For kSave; 0: all rows are saved.
   uint64_t generation = 0;         // For kSwap; not 0.

@@ -95,7 +95,7 @@ def restore(
             return _restore(path, cluster, progress)
         except errors.SlotsMovedError as error:
             if time.monotonic() >= until:
-                raise
+                raise (error.__cause__ or error) from None
             logging.warning("the restore begins again: %s", error)
             time.sleep(_PAUSE_SECONDS)
 
@@ -119,10 +119,13 @@ def _restore(
     try:
         shards.restore(folder, manifest.save_id, chains.paths_of(chain))
         # A shard that joins the cluster later has nothing to restore.
-        begun = shards.progress()
-        taking_part.check_restarted(begun)
-        files = taking_part.at_work(begun)
-        wait_for_all(shards, tell, lambda progress: taking_part.select(progress, files))
+        at_work = taking_part.checked(shards.progress(manifest.save_id))
+        wait_for_all(
+            shards,
+            manifest.save_id,
+            tell,
+            lambda progress: taking_part.select(progress, at_work),
+        )
         # The generation must increase with every restore, even if different programs
         # restore, so it is the current time.
         generation = time.time_ns()

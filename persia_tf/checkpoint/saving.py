@@ -269,8 +269,9 @@ class Save:
         try:
             parent_id = base.parent.save_id if base is not None else 0
             shards.save(self.folder, self.save_id, parent_id)
-            self._files = taking_part.checked(shards.progress())
-            if base is not None and base.shards != _shards_of(self._files):
+            self._shards_at_work = taking_part.checked(shards.progress(self.save_id))
+            at_work = _shards_of(self._shards_at_work.files)
+            if base is not None and base.shards != at_work:
                 raise errors.SlotsMovedError(
                     "shards have joined or left the cluster: save again"
                 )
@@ -329,8 +330,9 @@ class Save:
     def _write_manifest(self) -> Manifest:
         written = wait_for_all(
             self._shards,
+            self.save_id,
             self._tell,
-            lambda progress: taking_part.select(progress, self._files),
+            lambda progress: taking_part.select(progress, self._shards_at_work),
         )
         of_residuals = residuals.write(self._shards, self.folder, self._residuals)
         of_extra = extra_files.write(self._shards, self.folder, self._extra)

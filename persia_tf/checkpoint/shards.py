@@ -41,7 +41,7 @@ class Progress(NamedTuple):
 
     Attributes:
         file: The name of the shard's file in the checkpoint's folder.
-        is_idle: Whether the shard has no record of a save or restore.
+        is_idle: Whether the shard has no record of the save or restore.
         has_ended: Whether the shard has finished, or failed.
         error: Why the shard failed to save or restore; None if it did not fail.
         rows: Rows written or read so far.
@@ -50,7 +50,7 @@ class Progress(NamedTuple):
         bytes: Bytes written or read so far.
         base_id: The `save_id` of the checkpoint to which the shard can add an
             increment; 0 if there is none.
-        slots: For a save, the slots whose rows the file has; if the shard is idle, the
+        slots: The slots whose rows the shard saves or replaces; if it is idle, the
             slots that it owns. An integer with a bit for each slot, lowest bits first.
         need: The checkpoint that the shard needs to recover after a crash, or None.
     """
@@ -137,11 +137,16 @@ class Shards:
         """
         self._ask(_Action.FORGET, save_id=save_id)
 
-    def progress(self) -> list[Progress]:
-        """Returns the progress of each shard, in the order of the shards."""
+    def progress(self, save_id: int = 0) -> list[Progress]:
+        """Returns the progress of each shard, in the order of the shards.
+
+        Args:
+            save_id: Of which save or restore; 0 for that which each shard began last. A
+                shard may have another one's record, if it has just joined the cluster.
+        """
         # Several embedding workers may report the same shard: use its first report.
         first: dict[str, Progress] = {}
-        for shard in self._ask(_Action.PROGRESS):
+        for shard in self._ask(_Action.PROGRESS, save_id=save_id):
             first.setdefault(shard.file, shard)
         return list(first.values())
 

@@ -12,6 +12,7 @@ _POLL_SECONDS = 0.05
 
 def wait_for_all(
     shards: Shards,
+    save_id: int,
     tell: Callable[[list[Progress]], None] | None = None,
     select: Callable[[list[Progress]], list[Progress]] = list,
 ) -> list[Progress]:
@@ -19,6 +20,7 @@ def wait_for_all(
 
     Args:
         shards: The shards.
+        save_id: The number of the checkpoint that they save or restore.
         tell: A function that is called repeatedly with the progress of the shards.
         select: A function that returns the shards to wait for.
 
@@ -30,7 +32,7 @@ def wait_for_all(
             of the first is raised.
     """
     while True:
-        progress = select(shards.progress())
+        progress = select(shards.progress(save_id))
         if tell is not None:
             tell(progress)
         for shard in progress:

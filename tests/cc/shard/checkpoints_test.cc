@@ -107,9 +107,10 @@ class CheckpointsTest : public ::testing::Test {
     return "save" + std::to_string(save_id);
   }
 
-  CheckpointProgress Progress() {
+  CheckpointProgress Progress(uint64_t save_id = 0) {
     CheckpointRequest request;
     request.action = Action::kProgress;
+    request.save_id = save_id;
     EXPECT_TRUE(Ask(&request).ok());
     return request.shards[0];
   }
@@ -299,6 +300,16 @@ TEST_F(CheckpointsTest, OnlyTheSaveThatIsNamedIsForgotten) {
   Save(2);
   ASSERT_TRUE(Ask(Action::kForget, 0).ok());
   EXPECT_EQ(Progress().state, CheckpointProgress::State::kIdle);
+}
+
+TEST_F(CheckpointsTest, TheProgressIsThatOfTheSaveThatIsNamed) {
+  Set(Upto(10), 1);
+  Save(1);
+  EXPECT_EQ(Progress(1).rows, 10u);
+  EXPECT_EQ(Progress(1).state, CheckpointProgress::State::kEnded);
+  EXPECT_EQ(Progress(2).rows, 0u);
+  EXPECT_EQ(Progress(2).state, CheckpointProgress::State::kIdle);
+  EXPECT_EQ(Progress(2).file, Progress(1).file);
 }
 
 TEST_F(CheckpointsTest, AShardComesBackWithAChainThatItRestored) {
