@@ -60,9 +60,12 @@ Status Follower::TellNext(ChangesRequest* request) {
   const bool is_now = from.base_save == FollowPosition::kNow;
   OwnedSlots slots = SlotsNow();
   // A follower that needs no earlier rows need not be told those of slots that
-  // the shard has got. But it must know that it may have missed changes.
-  const bool gains = (SlotsIn(slots) & ~CommonSlots(held_, slots)).any();
-  if (is_of_epoch && from.version == version_ && !(is_now && gains)) {
+  // the shard has got, and the feeds of whole rows do not walk over them. But
+  // both must know that they may have missed changes.
+  SlotSet gained = SlotsIn(slots) & ~CommonSlots(held_, slots);
+  if (form_.whole) gained &= AskedSlots();
+  const bool misses = (is_now || form_.whole) && gained.any();
+  if (is_of_epoch && from.version == version_ && !misses) {
     begins_ = Begins::kNothing;
     UseSlots(std::move(slots));
   } else {
@@ -97,9 +100,13 @@ OwnedSlots Follower::SlotsNow() const {
   return subject_.slots == nullptr ? SlotsOfNoCluster() : subject_.slots();
 }
 
+SlotSet Follower::AskedSlots() const {
+  return asked_.none() ? SlotSet().set() : asked_;
+}
+
 std::shared_ptr<const SlotSet> Follower::SlotsOfFeeds(
     const SlotSet& owned) const {
-  SlotSet slots = asked_.none() ? SlotSet().set() : asked_;
+  SlotSet slots = AskedSlots();
   if (!form_.whole) slots &= owned;
   return slots.all() ? nullptr : std::make_shared<const SlotSet>(slots);
 }

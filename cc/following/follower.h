@@ -3,7 +3,8 @@
 //
 // A follower of weights is told only of slots that the store's shard owns; rows
 // of other slots are those of a move that is under way, or left over from one.
-// A follower of whole rows is told of the slots that it asks for.
+// A follower of whole rows is told of the slots that it asks for, and begins
+// again if the shard gets one of them.
 //
 // Thread-safe: a lock serializes its calls.
 
@@ -72,6 +73,7 @@ class Follower {
   Status Begin(uint64_t base_save, uint64_t* epoch);
   void UseForm(const ChangesRequest& request);
   OwnedSlots SlotsNow() const;
+  SlotSet AskedSlots() const;
   // Of slots that the shard owns, those whose rows the feeds report; null for
   // all.
   std::shared_ptr<const SlotSet> SlotsOfFeeds(const SlotSet& owned) const;

@@ -215,9 +215,25 @@ bool SubShard::Erase(int64_t id) {
   if (row == RowIndex::kAbsent) return false;
   if (changes_) changes_->MarkErased(id);
   for (const auto& follower : followers_) follower->Erase(id, row);
+  Free(id, row);
+  return true;
+}
+
+// Removes the row of a slot that the shard does not own. Followers need not be
+// told of it, and lists of all the rows that a shard gives away would be long.
+// An increment must know of it: the slot may come back without the row.
+bool SubShard::EraseForeign(int64_t id) {
+  const RowIndex::Row row = index_.Erase(id);
+  if (row == RowIndex::kAbsent) return false;
+  if (changes_) changes_->MarkErased(id);
+  for (const auto& follower : followers_) (void)follower->Settle(row);
+  Free(id, row);
+  return true;
+}
+
+void SubShard::Free(int64_t id, RowIndex::Row row) {
   KeepRow(id, row);
   slab_.Free(row);
-  return true;
 }
 
 // Notes a use of each row, unless `kind` is kReads. Entries of expired rows
@@ -305,7 +321,7 @@ uint64_t SubShard::RemoveSlots(uint64_t from, size_t least,
       index_.Walk(from, least, [&](int64_t id, RowIndex::Row /*row*/) {
         if (slots[SlotOf(id)]) ids.push_back(id);
       });
-  for (const int64_t id : ids) *removed += Erase(id);
+  for (const int64_t id : ids) *removed += EraseForeign(id);
   return next;
 }
 

@@ -270,6 +270,8 @@ class SubShard {
   }
   void NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows);
   bool Erase(int64_t id);
+  bool EraseForeign(int64_t id);
+  void Free(int64_t id, RowIndex::Row row);
   void TellRow(const FeedForm& form, int64_t id, const std::byte* row,
                uint32_t now, RowDelta* delta) const;
   void NoteUse(std::byte** rows, size_t count, LookupKind kind, uint32_t now,

@@ -294,8 +294,9 @@ class Table : public std::enable_shared_from_this<Table> {
   // Removes the rows of `ids`; returns the number of rows removed.
   virtual uint64_t Remove(Span<const int64_t> ids) = 0;
 
-  // Removes all rows of these slots; returns the number of rows removed. Walks
-  // over all rows of the table.
+  // Removes all rows of these slots, which the shard does not own; returns the
+  // number of rows removed. Walks over all rows of the table. Feeds do not
+  // tell of it.
   virtual uint64_t RemoveSlots(const SlotSet& slots) = 0;
 
   // Fills `page` with about `max_rows` of the rows that were not exported yet.

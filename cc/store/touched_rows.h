@@ -76,7 +76,7 @@ class TouchedRows {
   void Add(const ChangedRows& changes);
 
   // Clears the row's bit, and returns whether it was set. Call it when the row
-  // is reported.
+  // is reported, or removed without a report.
   bool Settle(Row row) { return rows_.Remove(row); }
 
   // Call it when a walk meets a row that the follower does not want: its later

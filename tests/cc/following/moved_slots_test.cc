@@ -213,6 +213,26 @@ TEST_F(MovedSlotsTest, OneThatTakesRowsOverIsToldOfAllSlotsThatItAsksFor) {
   EXPECT_EQ(request.tables[0].rows.ids.size(), asked);
 }
 
+// Another shard may have removed rows of them, of which this one does not know.
+TEST_F(MovedSlotsTest, OneThatTakesRowsOverBeginsAgainIfSlotsCameBack) {
+  Look(table(), Range(0, 1000));
+  ChangesRequest request;
+  request.position.follower = 9;
+  request.max_rows = 10'000;
+  request.whole_rows = true;
+  request.slots = Set(0, kSlots / 2);
+  ASSERT_TRUE(followers_.Tell(&request).ok());
+  Give(Set(0, kSlots / 4));
+  ASSERT_TRUE(followers_.Tell(&request).ok());
+  EXPECT_EQ(request.begins, Begins::kNothing);
+  Get(Set(kSlots / 2, kSlots));  // It has not asked for these.
+  ASSERT_TRUE(followers_.Tell(&request).ok());
+  EXPECT_EQ(request.begins, Begins::kNothing);
+  Get(Set(0, kSlots / 8));
+  ASSERT_TRUE(followers_.Tell(&request).ok());
+  EXPECT_EQ(request.begins, Begins::kWhole);
+}
+
 TEST_F(MovedSlotsTest, AnyMovesComeToTheSame) {
   std::mt19937_64 random(5);
   Copy copy = Follower();
