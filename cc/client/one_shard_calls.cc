@@ -191,6 +191,7 @@ class ChangesCall : public CallOfOneShard<ChangesRequest> {
     request_->begins = reply->begins;
     request_->complete = reply->complete;
     request_->only_changes = reply->only_changes;
+    request_->requests = reply->requests;
     request_->tables = std::move(reply->tables);
     request_->held = std::move(reply->held);
     request_->fresh = reply->fresh;

@@ -22,13 +22,13 @@ double Read(clockid_t clock) {
 
 }  // namespace
 
-Pace::Pace(std::function<uint64_t()> requests)
+void Pace::SleepOnThread(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+Pace::Pace(std::function<uint64_t()> requests, Sleep sleep)
     : Pace({std::move(requests), [] { return Read(CLOCK_MONOTONIC); },
-            [] { return Read(CLOCK_THREAD_CPUTIME_ID); },
-            [](double seconds) {
-              std::this_thread::sleep_for(
-                  std::chrono::duration<double>(seconds));
-            }},
+            [] { return Read(CLOCK_THREAD_CPUTIME_ID); }, std::move(sleep)},
            std::thread::hardware_concurrency()) {}
 
 Pace::Pace(Senses senses, unsigned cores)

@@ -5,7 +5,7 @@
 // therefore sleeps after each piece of work. The sleep is long enough (but at
 // most kLongestRest) that the job uses at most a tenth of the processor time of
 // all the machine's cores, whatever quota a container has. Time in which the
-// job waits for a device does not count as work.
+// job waits for a device or for another process does not count as work.
 //
 // Not thread-safe: only the thread that does the work may use it.
 
@@ -21,17 +21,22 @@ namespace persia {
 
 class Pace {
  public:
+  using Sleep = std::function<void(double seconds)>;
+
   // The functions by which a Pace reads clocks, counts requests and sleeps. All
   // values are in seconds, except `requests`, the number of requests so far.
   struct Senses {
     std::function<uint64_t()> requests;
     std::function<double()> time;
     std::function<double()> computed;  // CPU time of this thread.
-    std::function<void(double)> sleep;
+    Sleep sleep;
   };
 
-  // Uses this machine's clocks, and sleeps on the calling thread.
-  explicit Pace(std::function<uint64_t()> requests);
+  static void SleepOnThread(double seconds);
+
+  // Uses this machine's clocks.
+  explicit Pace(std::function<uint64_t()> requests,
+                Sleep sleep = SleepOnThread);
   Pace(Senses senses, unsigned cores);
 
   // Sleeps if requests arrive, for at most kLongestRest seconds. Call it before

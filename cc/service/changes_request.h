@@ -121,6 +121,9 @@ struct ChangesRequest {
   // Whether the follower has now received all rows with which it begins, and
   // all of `fresh` slots: only later changes are left.
   bool only_changes = false;
+  // How many requests for rows the shard has had so far. A follower that has
+  // much to copy lets these go first.
+  uint64_t requests = 0;
   std::vector<TableChanges> tables;  // Tables that changed or are new.
   OwnedSlots held;  // The slots that the shard owns, as of this reply.
   // The slots of which the shard had not told all rows before this reply.

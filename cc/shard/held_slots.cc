@@ -5,14 +5,14 @@
 
 namespace persia {
 
-HeldSlots::~HeldSlots() {
+void HeldSlots::End() {
   Resumes parked;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     ending_ = true;
     changed_.notify_all();
     while (!holds_.empty()) {
-      for (auto& resume : End(holds_.begin())) {
+      for (auto& resume : EndOne(holds_.begin())) {
         parked.push_back(std::move(resume));
       }
     }
@@ -33,6 +33,7 @@ bool HeldSlots::Park(const Touches& touches, std::function<void()> resume) {
 
 Result<uint64_t> HeldSlots::Hold(const SlotSet& slots, double most_seconds) {
   std::lock_guard<std::mutex> lock(mutex_);
+  if (ending_) return Status(Code::kFailedPrecondition, "the shard ends");
   for (const Held& held : holds_) {
     if ((held.slots & slots).none()) continue;
     return Status(Code::kFailedPrecondition,
@@ -71,12 +72,12 @@ void HeldSlots::Release(uint64_t hold) {
         std::find_if(holds_.begin(), holds_.end(),
                      [&](const Held& each) { return each.number == hold; });
     if (found == holds_.end()) return;
-    parked = End(found);
+    parked = EndOne(found);
   }
   for (const auto& resume : parked) resume();
 }
 
-HeldSlots::Resumes HeldSlots::End(std::vector<Held>::iterator hold) {
+HeldSlots::Resumes HeldSlots::EndOne(std::vector<Held>::iterator hold) {
   Resumes parked = std::move(hold->parked);
   holds_.erase(hold);
   any_.store(!holds_.empty(), std::memory_order_release);
@@ -97,7 +98,7 @@ void HeldSlots::Watch() {
       changed_.wait_until(lock, first->until);
       continue;
     }
-    const Resumes parked = End(first);
+    const Resumes parked = EndOne(first);
     lock.unlock();
     for (const auto& resume : parked) resume();
     lock.lock();

@@ -1,6 +1,6 @@
 // HeldSlots: slots of which requests wait, while another shard takes them over.
 //
-// Thread-safe. Only the destructor blocks.
+// Thread-safe. Only End and the destructor block.
 
 #ifndef PERSIA_CC_SHARD_HELD_SLOTS_H_
 #define PERSIA_CC_SHARD_HELD_SLOTS_H_
@@ -22,8 +22,7 @@ namespace persia {
 class HeldSlots {
  public:
   HeldSlots() = default;
-  // Lets all requests go on.
-  ~HeldSlots();
+  ~HeldSlots() { End(); }
   HeldSlots(const HeldSlots&) = delete;
   HeldSlots& operator=(const HeldSlots&) = delete;
 
@@ -37,7 +36,7 @@ class HeldSlots {
 
   // Lets requests for these slots wait, until Release or for `most_seconds`.
   // Must run while the gate is closed. Returns the number of the hold;
-  // kFailedPrecondition if some of the slots are held already.
+  // kFailedPrecondition if some of the slots are held already, or after End.
   Result<uint64_t> Hold(const SlotSet& slots, double most_seconds);
 
   // Keeps a hold of these slots until Release. Returns false if there is no
@@ -51,6 +50,10 @@ class HeldSlots {
   // it has ended. Must not be called inside the gate.
   void Release(uint64_t hold);
 
+  // Ends all holds, and lets their requests go on, on this thread. No slots are
+  // held from then on.
+  void End();
+
  private:
   using Resumes = std::vector<std::function<void()>>;
 
@@ -62,7 +65,7 @@ class HeldSlots {
   };
 
   void Watch();
-  Resumes End(std::vector<Held>::iterator hold);
+  Resumes EndOne(std::vector<Held>::iterator hold);
 
   std::atomic<bool> any_{false};
   std::mutex mutex_;

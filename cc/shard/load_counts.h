@@ -38,6 +38,11 @@ class LoadCounts {
     for (const auto& table : request.tables) CountIds(table.ids);
   }
 
+  void AddTo(ServiceStats* stats) const {
+    stats->lookups = lookups();
+    stats->updates = updates();
+  }
+
   // Sets the outputs of a request. May throw std::bad_alloc.
   Status Tell(SlotLoadsRequest* request) const {
     std::vector<SlotLoad> loads(kSlots);

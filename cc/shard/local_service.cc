@@ -55,8 +55,9 @@ class LocalService : public ReplayedShard {
         windows_(options.events),
         ownership_(member) {}
 
-  // What waits for the standby ends first: requests, and moves of slots.
+  // What waits ends first: for slots, and for the standby.
   ~LocalService() override {
+    if (moves_ != nullptr) moves_->End();
     acknowledgements_.End(Status(Code::kCancelled, "the shard ends"));
   }
 
@@ -106,8 +107,7 @@ class LocalService : public ReplayedShard {
   Status Complete() {
     if (journal_ != nullptr) PERSIA_RETURN_IF_ERROR(UseJournal());
     if (membership_ == nullptr) MakeMembership();
-    // The limits apply only after the recovery, which loads all rows even if
-    // they exceed the limits.
+    // Only after the recovery, which loads all rows even if they exceed these.
     store_.SetLimits(options_.limits);
     const auto requests = [this] { return loads_.requests(); };
     const auto own = [this] {
@@ -136,20 +136,21 @@ class LocalService : public ReplayedShard {
                              options_.events, own,
                              [this] { followers_.ForgetAll(); }});
     changer_ = std::make_unique<TableChanger>(TableChanger::Subject{
-        &store_, maker_.get(), writer_.get(), checkpoints_.get(), &followers_,
-        journal_.get(), options_.events});
+        &store_, maker_.get(), writer_.get(), &ownership_, checkpoints_.get(),
+        &followers_, journal_.get(), options_.events});
     whole_rows_ = std::make_unique<WholeRowRequests>(
         WholeRowRequests::Subject{&store_, &ownership_, writer_.get()});
     update_once_ = std::make_unique<UpdateOnce>(
         UpdateOnce::Subject{&windows_, &ownership_, writer_.get(),
                             &lost_updates_, journal_.get(), options_.events});
-    moves_ = std::make_unique<SlotMoves>(SlotMoves::Subject{
-        slots(), membership_.get(), &gate_, &generation_, maker_.get(),
-        writer_.get(), &file_thread_, options_.connect,
-        [this] {
-          if (keeper_ != nullptr) keeper_->Look();
-        },
-        options_.events});
+    moves_ = std::make_unique<SlotMoves>(
+        SlotMoves::Subject{slots(), membership_.get(), &gate_, &generation_,
+                           maker_.get(), changer_.get(), writer_.get(),
+                           &file_thread_, options_.connect, requests,
+                           [this] {
+                             if (keeper_ != nullptr) keeper_->Look();
+                           },
+                           options_.events});
     replies_.emplace(
         Replies::Subject{&gate_, &followers_, moves_.get(), &ownership_,
                          journal_.get(), keeper_.get(), options_.events,
@@ -408,8 +409,7 @@ class LocalService : public ReplayedShard {
     stats.member = ownership_.member();
     stats.slots = ownership_.slots().count();
     stats.generation = generation_.load();
-    stats.lookups = loads_.lookups();
-    stats.updates = loads_.updates();
+    loads_.AddTo(&stats);
     stats.repeated_updates = update_once_->repeated();
     stats.lost_updates = lost_updates_.total();
     AddMemoryStats(store_, &stats);
@@ -424,6 +424,7 @@ class LocalService : public ReplayedShard {
   Status DoChanges(ChangesRequest* request) {
     PERSIA_RETURN_IF_ERROR(CheckShard(*request, ownership_.member()));
     PERSIA_RETURN_IF_ERROR(followers_.Tell(request));
+    request->requests = loads_.requests();
     for (const TableChanges& told : request->tables) {
       const Result<Table*> table = store_.Find(HashName(told.config.name));
       if (told.rows.erased.empty() || !table.ok()) continue;

@@ -19,8 +19,10 @@ SlotMoves::SlotMoves(const Subject& subject)
               subject.generation}),
       placer_(
           {subject.slots.store, subject.gate, subject.maker, subject.writer}),
-      taker_({subject.slots, subject.membership, &placer_, subject.connect,
-              subject.on_change, subject.events}) {}
+      taker_({{subject.slots, subject.membership, &placer_, subject.changer,
+               subject.requests, subject.on_change},
+              subject.connect,
+              subject.events}) {}
 
 void SlotMoves::HandOver(HandOverRequest* request, DoneCallback done) {
   thread_.Run(

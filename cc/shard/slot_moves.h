@@ -2,7 +2,8 @@
 // hand them over to other shards.
 //
 // Thread-safe. HandOver and Move run on a thread of their own, which observes
-// deadlines. The destructor lets all requests go on that wait for slots.
+// deadlines. Requests that wait for slots when the object is destroyed go on:
+// call End before if they then use what is destroyed first.
 
 #ifndef PERSIA_CC_SHARD_SLOT_MOVES_H_
 #define PERSIA_CC_SHARD_SLOT_MOVES_H_
@@ -22,6 +23,7 @@
 #include "cc/shard/row_placer.h"
 #include "cc/shard/slot_giver.h"
 #include "cc/shard/slot_taker.h"
+#include "cc/shard/table_changer.h"
 #include "cc/shard/table_maker.h"
 #include "cc/writing/row_writer.h"
 
@@ -36,9 +38,11 @@ class SlotMoves {
     Gate* gate;
     const std::atomic<uint64_t>* generation;
     TableMaker* maker;
+    TableChanger* changer;
     RowWriter* writer;
     FileThread* file_thread;
     ConnectToShard connect;  // May be null: the shard takes no slots over.
+    std::function<uint64_t()> requests;  // How many for rows there were so far.
     // Called after each change of rows.
     std::function<void()> on_change;
     EventLog* events;
@@ -58,6 +62,9 @@ class SlotMoves {
   // a taker gets several groups of slots, one after the other, and says when it
   // has the last one. Then one walk over all rows is enough.
   void DelaySweep();
+
+  // Lets all requests go on that wait for slots. None waits from then on.
+  void End() { held_.End(); }
 
   HeldSlots* held() { return &held_; }
 

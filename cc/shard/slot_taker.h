@@ -6,7 +6,6 @@
 #ifndef PERSIA_CC_SHARD_SLOT_TAKER_H_
 #define PERSIA_CC_SHARD_SLOT_TAKER_H_
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,8 +15,8 @@
 #include "cc/base/event_log.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
-#include "cc/shard/membership.h"
-#include "cc/shard/row_placer.h"
+#include "cc/shard/move_control.h"
+#include "cc/shard/slot_move.h"
 
 namespace persia {
 
@@ -29,13 +28,9 @@ class SlotTaker {
  public:
   // All must outlive this object.
   struct Subject {
-    ShardSlots slots;
-    Membership* membership;
-    RowPlacer* placer;
-    ConnectToShard connect;
-    // Called after each change of rows.
-    std::function<void()> on_change;
-    EventLog* events;  // May be null.
+    MoveSubject move;
+    ConnectToShard connect;  // May be null: the shard takes no slots over.
+    EventLog* events;        // May be null.
   };
 
   explicit SlotTaker(Subject subject) : subject_(std::move(subject)) {}
@@ -51,16 +46,10 @@ class SlotTaker {
   void Run(const MoveRequest& move);
 
   const Subject subject_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // All below are guarded by mutex_, except thread_.
-  MoveRequest move_;
-  MoveProgress progress_;
-  bool stopping_ = false;
-  std::mutex starting_;  // Held by Start and Stop; guards thread_.
+  MoveControl control_;
+  std::mutex starting_;  // Held by Start and Stop; guards the members below.
+  MoveRequest move_;     // The thread reads it.
   std::thread thread_;
-
-  friend class SlotMove;
 };
 
 }  // namespace persia

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/base/random_bytes.h"
 #include "cc/checkpoint/optimizer_change.h"
 #include "cc/optimizer/undecided.h"
 #include "cc/writing/journal_records.h"
@@ -95,9 +96,52 @@ Status TableChanger::Drop(const DropTableRequest& request) {
                       : subject_.journal->BlockUntilAcknowledged(log_end);
 }
 
-// The table is already dropped in memory. If the log cannot record the drop,
-// the log no longer matches the memory, so it is broken and accepts no more
-// records.
+Status TableChanger::ReplaceStale(const TableConfig& config,
+                                  const TableIdentity& identity) {
+  std::shared_ptr<Table> replaced;  // Freed after TakeAway, as in Drop.
+  return subject_.checkpoints->TakeAway([&](bool* taken) {
+    const auto held = subject_.store->Share(HashName(config.name));
+    if (!held.ok() || (*held)->identity() == identity) return Status();
+    replaced = *held;
+    return Replace(config, identity, taken);
+  });
+}
+
+Status TableChanger::Replace(const TableConfig& config,
+                             const TableIdentity& identity, bool* taken) {
+  if (subject_.ownership->owned_slots().any()) {
+    return Status(Code::kFailedPrecondition,
+                  Concat("this shard has another table \"", config.name,
+                         "\" than the slots' owner: restore a checkpoint on "
+                         "all shards, or drop the table on all"));
+  }
+  auto made = MakeTable(config, nullptr, subject_.store->meter(),
+                        subject_.store->share());
+  if (!made.ok()) return made.status();
+  (*made)->SetIdentity(identity);
+  DropTableRequest drop;
+  drop.table = HashName(config.name);
+  const auto drawn = RandomNonZero();
+  if (!drawn.ok()) return drawn.status();
+  drop.drop_id = *drawn;
+  uint64_t log_end = 0;  // Unused: nothing is acknowledged.
+  PERSIA_RETURN_IF_ERROR(LogDrop(drop, &log_end));
+  const Status logged = subject_.maker->LogChanged(**made);
+  if (!logged.ok()) {
+    subject_.journal->Break(logged);
+    return logged;
+  }
+  *taken = true;
+  subject_.followers->ForgetAll();
+  Store::Tables tables;
+  tables[drop.table] = std::move(*made);
+  subject_.store->Replace(&tables);
+  return Status();
+}
+
+// In memory, the table is dropped already, or will be in any case. If the log
+// cannot record the drop, the log no longer matches the memory, so it is broken
+// and accepts no more records.
 Status TableChanger::LogDrop(const DropTableRequest& request,
                              uint64_t* log_end) {
   if (subject_.journal == nullptr) return Status();

@@ -1,8 +1,8 @@
-// TableChanger: takes tables away from under other calls, to drop them or to
-// change their optimizers.
+// TableChanger: takes tables away from under other calls, to drop or replace
+// them or to change their optimizers.
 //
-// Drop and ChangeOptimizer must run on the thread that saves and restores: they
-// block while they close the gate, and Drop may take long to free memory.
+// Its functions block while they close the gate, and may take long to free
+// memory: threads that serve requests must not call them.
 
 #ifndef PERSIA_CC_SHARD_TABLE_CHANGER_H_
 #define PERSIA_CC_SHARD_TABLE_CHANGER_H_
@@ -13,6 +13,7 @@
 #include "cc/journal/journal.h"
 #include "cc/saving/checkpoints.h"
 #include "cc/service/embedding_service.h"
+#include "cc/shard/ownership.h"
 #include "cc/shard/table_maker.h"
 #include "cc/store/store.h"
 #include "cc/writing/row_writer.h"
@@ -26,6 +27,7 @@ class TableChanger {
     Store* store;
     TableMaker* maker;
     RowWriter* writer;
+    const Ownership* ownership;
     Checkpoints* checkpoints;
     Followers* followers;
     Journal* journal;
@@ -42,8 +44,17 @@ class TableChanger {
   // Blocks until the drop is durable, if there is a journal.
   Status Drop(const DropTableRequest& request);
 
+  // Gives a shard that owns no slots a table of its cluster, without rows, in
+  // place of the one of that name that it has from an earlier time: from before
+  // a restore, or before the table was dropped and created again. Does nothing
+  // if it has that table already, or none. kFailedPrecondition if it owns
+  // slots.
+  Status ReplaceStale(const TableConfig& config, const TableIdentity& identity);
+
  private:
   Status ReplaceOptimizer(const CreateTableRequest& request, bool* taken);
+  Status Replace(const TableConfig& config, const TableIdentity& identity,
+                 bool* taken);
   Status LogDrop(const DropTableRequest& request, uint64_t* log_end);
 
   const Subject subject_;

@@ -32,7 +32,7 @@
 namespace persia {
 
 inline constexpr uint32_t kFrameMagic = 0x31535250;
-inline constexpr uint16_t kProtocolVersion = 13;
+inline constexpr uint16_t kProtocolVersion = 14;
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
 // The request id of frames that belong to the connection.

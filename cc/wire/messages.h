@@ -310,8 +310,8 @@ struct Message<ChangesRequest> : PlainMessage {
   template <typename Visit, typename Request>
   static void ReplyFields(Visit& visit, Request& request) {
     visit(request.position.epoch, request.position.version,
-          request.position.base_save, request.begins, request.complete,
-          request.only_changes, kReserved);
+          request.position.base_save, request.requests, request.begins,
+          request.complete, request.only_changes, kReserved);
     visit(request.held.cluster, request.held.epochs);
     visit.Slots(request.fresh);
     visit(request.tables);

@@ -27,11 +27,8 @@ def moving(shards) -> Iterator[None]:
     def move() -> None:
         try:
             with ClusterAdmin(addresses[:1], 20) as admin:
-                # Shards join and leave seldom enough for a save or a restore, which
-                # begins again if one does meanwhile, to end in time.
-                while not is_ended.wait(0.3):
+                while not is_ended.is_set():
                     reshard(admin, addresses)
-                    is_ended.wait(0.3)
                     reshard(admin, addresses[:2])
         except BaseException as error:
             failures.append(error)
@@ -115,3 +112,34 @@ def test_a_restore_replaces_the_rows_of_all_slots(shards, rows, tmp_path):
             ptf.checkpoint.restore(save.folder, cluster=rows.cluster)
             np.testing.assert_array_equal(rows.lookup(IDS), 0)
     assert held_by(rows) == expected
+
+
+@pytest.mark.parametrize("keeps_log", [False, True])
+@pytest.mark.parametrize("change", ["restored", "created again"])
+def test_a_shard_that_comes_back_has_the_tables_of_its_cluster(
+    shard_process, table, tmp_path, change, keeps_log
+):
+    options = ["--checkpoint-root", str(tmp_path / "saves")]
+    if keeps_log:
+        options += ["--recovery-folder", "recovery"]
+    shards = [shard_process(options=options) for _ in range(3)]
+    addresses = [shard.address for shard in shards]
+    cluster = ptf.Cluster(addresses[:2], timeout=60)
+    rows = made(table, cluster)
+    rows.assign(IDS, same(IDS, 0))
+    save = ptf.checkpoint.save(tmp_path / "saves" / "run", cluster=cluster)
+    with ClusterAdmin(addresses[:1], 20) as admin:
+        reshard(admin, addresses)
+        rows.assign(IDS, same(IDS, 1))
+        reshard(admin, addresses[:2])
+        if change == "restored":
+            ptf.checkpoint.restore(save.folder, cluster=cluster)
+        else:
+            rows.drop()
+            made(table, cluster).assign(IDS, same(IDS, 0))
+        rows = ptf.Table(table, cluster)
+        reshard(admin, addresses)
+    if keeps_log:
+        shards[2].kill()
+        shards[2].start()
+    assert held_by(rows) == dict.fromkeys(IDS.tolist(), 0.0)

@@ -53,6 +53,22 @@ TEST_F(ChangesTest, ARestoreBeginsAnew) {
   ExpectCopied();
 }
 
+TEST_F(ChangesTest, TellHowManyRequestsForRowsThereWere) {
+  ChangesRequest changes;
+  changes.position.follower = 9;
+  changes.max_rows = 1;
+  const auto ask = [&] {
+    const Status status =
+        Call(service_.get(), &EmbeddingService::Changes, &changes);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return changes.requests;
+  };
+  const uint64_t before = ask();
+  EXPECT_EQ(ask(), before);
+  TrainOn(Range(0, 3));  // A lookup and an update.
+  EXPECT_EQ(ask(), before + 2);
+}
+
 TEST_F(ChangesTest, OneThatHasTheLastSaveIsToldWhatChangedSince) {
   ASSERT_TRUE(Save(1).ok());
   ASSERT_TRUE(Commit(1).ok());

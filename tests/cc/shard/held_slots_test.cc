@@ -189,6 +189,18 @@ TEST(HeldSlotsTest, TheDestructorLetsAllGoOn) {
   for (const Request* request : {&a, &b, &c}) EXPECT_TRUE(request->went_on());
 }
 
+TEST(HeldSlotsTest, NothingIsHeldAfterTheEnd) {
+  HeldSlots held;
+  Request request(0), later(0);
+  Hold(&held, SlotRange(0, 10));
+  ASSERT_TRUE(request.Park(&held));
+  held.End();
+  EXPECT_TRUE(request.went_on());
+  EXPECT_EQ(held.Hold(SlotRange(0, 10), kLong).status().code(),
+            Code::kFailedPrecondition);
+  EXPECT_FALSE(later.Park(&held));
+}
+
 TEST(HeldSlotsTest, EachRequestGoesOnOnceWhateverThreadsDo) {
   std::atomic<int> waited{0}, went_on{0};
   std::atomic<bool> ended{false};

@@ -12,6 +12,7 @@
 #include "tests/cc/files/temporary_folder.h"
 #include "tests/cc/service/service_calls.h"
 #include "tests/cc/store/make_config.h"
+#include "tests/cc/support/call_result.h"
 
 namespace persia {
 namespace {
@@ -170,6 +171,17 @@ class OwnSlotsTest : public ::testing::Test {
     return request.shards.at(0);
   }
 
+  // Holds slots for another shard, for longer than a test takes.
+  Status Hold(const SlotSet& slots) {
+    HandOverRequest request;
+    request.deadline = DeadlineAfter(60);
+    request.step = HandOverStep::kHold;
+    request.taker = kOther;
+    request.slots = slots;
+    request.hold_ms = HandOverRequest::kMostHoldMs;
+    return Call(service_.get(), &EmbeddingService::HandOver, &request);
+  }
+
   Status WaitForJob() {
     for (;;) {
       const CheckpointProgress progress = Progress();
@@ -316,6 +328,46 @@ TEST_F(OwnSlotsTest, SlotsThatMoveDuringARestoreEndIt) {
   EXPECT_EQ(status.message(),
             "slots moved to or from this shard while checkpoint 1 was read: "
             "restore it again");
+}
+
+TEST_F(OwnSlotsTest, SlotsAreNotHandedOverDuringARestore) {
+  const std::string file = Save(1);
+  Own(SlotsUpTo(10));
+  Read(1, file);
+  const Status status = Hold(SlotsUpTo(1));
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "a restore of a checkpoint is in progress: wait until it has "
+            "ended, or restore again if it was interrupted");
+  ASSERT_TRUE(Ask(CheckpointAction::kSwap, 1).ok());
+  EXPECT_TRUE(Hold(SlotsUpTo(1)).ok());
+}
+
+// No program tells a shard that has left its cluster that a restore has ended.
+TEST_F(OwnSlotsTest, AShardWithoutSlotsDropsARestoreThatNobodyEnds) {
+  const std::string file = Save(1);
+  Own({});
+  Read(1, file);
+  EXPECT_EQ(Hold(SlotsUpTo(1)).message(),
+            "this shard does not own the slots \"0\"");
+  EXPECT_EQ(Progress().state, CheckpointProgress::State::kIdle);
+}
+
+TEST_F(OwnSlotsTest, RequestsThatWaitForSlotsGoOnWhenTheShardEnds) {
+  Own(SlotsUpTo(kSlots / 2));
+  const Ids ids = InSlots(SlotsUpTo(kSlots / 2), Range(0, 20));
+  ASSERT_TRUE(Hold(SlotsUpTo(kSlots / 2)).ok());
+  Floats rows(ids.size() * kDim);
+  LookupRequest request;
+  request.tables = {{IdsOf("t", ids), rows}};
+  CallResult looked_up;
+  service_->Lookup(&request, looked_up.done());
+  EXPECT_FALSE(looked_up.ready());
+  service_ = nullptr;
+  ASSERT_TRUE(looked_up.ready());
+  EXPECT_TRUE(looked_up.Wait().ok());
+  Restart();
+  EXPECT_EQ(Held().size(), ids.size());
 }
 
 // The shard recovers the rows of the slots that it owns now, not of those that

@@ -33,6 +33,7 @@ class ChangesMessagesTest : public testing::Test {
     changes_.begins = Begins::kWhole;
     changes_.complete = true;
     changes_.only_changes = true;
+    changes_.requests = 9;
     changes_.tables = {{Config("a", 3), {{1, -1}, {1, 2, 3, 4, 5, 6}, {9}}},
                        {Config("b", 1), {{}, {}, {}}},
                        {Config("c", 1), {{7}, {1}, {}}, TableFate::kCleared}};
@@ -61,8 +62,8 @@ TEST_F(ChangesMessagesTest, ChangesReplyHasTheseBytes) {
   ExpectReplyBytes(
       changes_,
       "0200000000000000\n0300000000000000\n0400000000000000\n"
-      "0200000001000000\n0100000000000000\n0000000000000000\n"
-      "0000000000000000\n0000000000000000\n"
+      "0900000000000000\n0200000001000000\n0100000000000000\n"
+      "0000000000000000\n0000000000000000\n0000000000000000\n"
       "0300000000000000\n0300000000000000\n" +
           rest + "61000000\n" + settings +
           "0200000000000000\n0100000000000000\n0000000000000000\n" +
@@ -121,7 +122,7 @@ std::vector<uint8_t> With(std::vector<uint8_t> bytes, size_t at, uint64_t value,
 TEST_F(ChangesMessagesTest, CountsBeyondTheBodyAreRefused) {
   changes_.tables.resize(1);
   const std::vector<uint8_t> bytes = Body(EncodeReply(1, changes_)).copy();
-  constexpr size_t kTablesAt = 56;
+  constexpr size_t kTablesAt = 64;
   const size_t erased_at = bytes.size() - 3 * 8 - 6 * 4 - 4 * 8;
   ASSERT_EQ(AsChangesReply(With(bytes, erased_at, 1, 8)).code(), Code::kOk);
   for (const uint64_t count :
