@@ -1,6 +1,7 @@
 #include "cc/client/members.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace persia {
@@ -193,15 +194,31 @@ Status Members::MoveAddress(const std::string& from, const std::string& to) {
   const Result<Address> parsed = Address::Parse(to);
   if (!parsed.ok()) return parsed.status();
   std::lock_guard<std::mutex> lock(mutex_);
-  moved_.insert_or_assign(from, *parsed);
-  moved_.erase(to);  // A server that is known by `to` from now on is there.
+  // The cluster may know by now where the server moved to before.
+  const auto known = moved_.find(from);
+  const std::string before =
+      known == moved_.end() ? from : known->second.ToString();
+  ForgetMovedTo(to);
+  for (const std::string& name : {from, before}) {
+    if (name != to) moved_.insert_or_assign(name, *parsed);
+  }
   for (const auto& server : servers_) {
     const bool is_known = server->version != 0;
     const std::string& name =
         is_known ? server->member_address : server->listed_address;
-    if (name == from) server->channel->Move(*parsed);
+    if (name == from || name == before) server->channel->Move(*parsed);
   }
   return Status();
+}
+
+// A server is at `address` now: those that were there before are elsewhere, and
+// one that is known by the address is there.
+void Members::ForgetMovedTo(const std::string& address) {
+  moved_.erase(address);
+  for (auto each = moved_.begin(); each != moved_.end();) {
+    const bool was_there = each->second.ToString() == address;
+    each = was_there ? moved_.erase(each) : std::next(each);
+  }
 }
 
 void Members::ShutDown() {

@@ -89,6 +89,7 @@ class Members {
   Result<Server*> ServerOf(const Member& member, const std::string& title);
   Status MakeView(const Topology& topology);
   Result<Address> Resolve(const std::string& address) const;
+  void ForgetMovedTo(const std::string& address);
 
   const MakeServerChannel make_;
   mutable std::mutex mutex_;

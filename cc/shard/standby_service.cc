@@ -61,7 +61,6 @@ StandbyService::~StandbyService() {
 }
 
 void StandbyService::Begin(const std::string& address) {
-  if (serving_ != nullptr) return;
   address_ = address;
   thread_ = std::thread([this] { Run(); });
 }
@@ -362,7 +361,8 @@ Status StandbyService::TakePlace() {
 
 // Tells the other shards, and the former primary, until all have answered.
 // Clients that do not know this process ask the others. The former primary, if
-// it lives, must stop to serve.
+// it lives, must stop to serve. A process that is started again does not know
+// whether all were told.
 void StandbyService::Spread() {
   std::set<std::string> told = {address_};
   bool is_done = false;
@@ -384,7 +384,7 @@ void StandbyService::Spread() {
 // Tells those that were not told yet. Returns whether all were.
 bool StandbyService::TellAll(std::set<std::string>* told) {
   std::set<std::string> addresses = {options_.primary};
-  for (const Member& member : shard_->CurrentTopology()->members()) {
+  for (const Member& member : CurrentTopology()->members()) {
     if (!member.has_left) addresses.insert(member.address);
   }
   bool are_all_told = true;
@@ -405,13 +405,13 @@ bool StandbyService::ExchangeWith(const std::string& address) {
   auto service = options_.local.connect(address);
   if (!service.ok()) return false;
   TopologyRequest request;
-  request.told = shard_->CurrentTopology()->Encode();
+  request.told = CurrentTopology()->Encode();
   const Status told = AwaitTopology(service->get(), kTellSeconds, &request);
   if (!told.ok()) return !IsOutage(told);
   if (request.topology.empty()) return true;
   TopologyRequest own;
   own.told = request.topology;
-  (void)AwaitTopology(shard_.get(), kTellSeconds, &own);
+  (void)AwaitTopology(serving_.load(), kTellSeconds, &own);
   return true;
 }
 

@@ -43,7 +43,8 @@ class StandbyService : public EmbeddingService {
       const StandbyOptions& options);
   ~StandbyService() override;
 
-  // Begins to copy the primary. `address` is where clients reach this process.
+  // Begins to copy the primary; once this process is a shard, tells the others.
+  // `address` is where clients reach this process.
   void Begin(const std::string& address);
 
   void Stats(StatsRequest* request, DoneCallback done) override;

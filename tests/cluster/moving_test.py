@@ -101,6 +101,12 @@ def test_a_shard_that_is_not_listed_is_followed(start_shards, table, tmp_path):
     assert present == {first.address, second.address}
     newest = ptf.Table(table, ptf.Cluster([first.address], timeout=26.0))
     np.testing.assert_array_equal(newest.lookup(IDS), rows)
+    # The cluster knows it by another address by now than this process.
+    start_elsewhere(second)
+    session.move_shard(before, second.address)
+    last = ptf.Table(table, ptf.Cluster([first.address], timeout=27.0))
+    for some in (later, newest, last):
+        np.testing.assert_array_equal(some.lookup(IDS), rows)
 
 
 def test_rows_in_this_process_cannot_move():

@@ -22,6 +22,7 @@ from resharding import Repeated
 
 import persia_tf as ptf
 from persia_tf import errors
+from persia_tf.resharding.admin import ClusterAdmin
 from persia_tf.resharding.promotion import promote
 
 KILLS = int(os.environ.get("KILLS", "4"))
@@ -191,6 +192,31 @@ def test_a_promotion_may_be_repeated_and_an_old_primary_owns_nothing(
     assert counting.wrong_rows() == {}
     other = ptf.Cluster([pairs[1].primary.address], timeout=DEADLINE_SECONDS)
     assert Counting(table, other).counts().sum() == counting.steps * BATCH
+
+
+def known_to(shard, away) -> set[str]:
+    """Where the shards of the cluster are, as far as one of them knows."""
+    with ClusterAdmin([shard.address], DEADLINE_SECONDS) as admin:
+        present = admin.look(away).members
+    return {member.address for member in present}
+
+
+def test_a_promoted_process_that_is_started_again_tells_the_others(start_pairs, table):
+    pair, other = start_pairs("--acknowledge=standby")
+    Counting(table, cluster_of((pair, other), staleness=0))()
+    pair.wait_until_copied()
+    processes = [pair.primary.address, pair.standby.address, other.standby.address]
+    other.primary.kill()
+    pair.lose_primary()
+    promoted = pair.primary
+    promoted.kill()
+    other.primary.start()
+    assert promoted.address not in known_to(other.primary, processes)
+    promoted.start()
+    wait_until(
+        lambda: promoted.address in known_to(other.primary, processes),
+        "the other shard to know of it",
+    )
 
 
 def test_a_standby_that_was_stopped_goes_on(start_pairs, table):

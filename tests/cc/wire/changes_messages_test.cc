@@ -143,7 +143,7 @@ TEST_F(ChangesMessagesTest, CountsBeyondTheBodyAreRefused) {
 
 TEST_F(ChangesMessagesTest, WhatIsNoBeginningOrTableIsRefused) {
   const std::vector<uint8_t> bytes = Body(EncodeReply(1, changes_)).copy();
-  constexpr size_t kBeginsAt = 24, kCompleteAt = 28;
+  constexpr size_t kBeginsAt = 32, kCompleteAt = 36;
   EXPECT_EQ(AsChangesReply(With(bytes, kBeginsAt, 3, 4)).code(),
             Code::kInvalidArgument);
   EXPECT_EQ(AsChangesReply(With(bytes, kCompleteAt, 2, 4)).code(),

@@ -41,7 +41,7 @@ TEST(FrameTest, HeaderHasTheseBytes) {
   const OutFrame frame = NineBytes();
   // Magic, version, type; request id; body length; checksums.
   EXPECT_EQ(Hex(ConstBytes(frame.head.data(), 28)),
-            "505253310d000400\n"
+            "505253310e000400\n"
             "8877665544332211\n"
             "0900000000000000\n"
             "839206e3");

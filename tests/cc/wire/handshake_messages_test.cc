@@ -32,28 +32,28 @@ std::string HeadOf(const OutFrame& frame) {
 TEST(HandshakeMessagesTest, HelloHasTheseBytes) {
   const OutFrame frame = EncodeHello(Counting(0x20));
   EXPECT_EQ(HeadOf(frame),
-            "505253310d006400\n0000000000000000\n2000000000000000");
+            "505253310e006400\n0000000000000000\n2000000000000000");
   EXPECT_EQ(Hex(Body(frame).bytes()), kFrom20);
 }
 
 TEST(HandshakeMessagesTest, ChallengeHasTheseBytes) {
   const OutFrame frame = EncodeChallenge({Counting(0x20), Counting(0x40)});
   EXPECT_EQ(HeadOf(frame),
-            "505253310d006500\n0000000000000000\n4000000000000000");
+            "505253310e006500\n0000000000000000\n4000000000000000");
   EXPECT_EQ(Hex(Body(frame).bytes()), std::string(kFrom20) + "\n" + kFrom40);
 }
 
 TEST(HandshakeMessagesTest, ProofHasTheseBytes) {
   const OutFrame frame = EncodeProof(Counting(0x40));
   EXPECT_EQ(HeadOf(frame),
-            "505253310d006600\n0000000000000000\n2000000000000000");
+            "505253310e006600\n0000000000000000\n2000000000000000");
   EXPECT_EQ(Hex(Body(frame).bytes()), kFrom40);
 }
 
 TEST(HandshakeMessagesTest, WelcomeHasNoBody) {
   const OutFrame frame = EncodeWelcome();
   EXPECT_EQ(HeadOf(frame),
-            "505253310d006700\n0000000000000000\n0000000000000000");
+            "505253310e006700\n0000000000000000\n0000000000000000");
   EXPECT_TRUE(DecodeWelcome(Body(frame).bytes()).ok());
 }
 
