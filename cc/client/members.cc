@@ -1,7 +1,6 @@
 #include "cc/client/members.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace persia {
@@ -37,6 +36,7 @@ Members::Members(const std::vector<Address>& listed, MakeServerChannel make)
     auto server = std::make_unique<Server>();
     server->channel = make_(listed[i], Title(i, listed.size()));
     server->listed_address = listed[i].ToString();
+    server->names = {server->listed_address};
     view->channels.push_back(server->channel.get());
     view->members.push_back(0);
     view->routes.push_back(0);
@@ -158,11 +158,23 @@ Result<Members::Server*> Members::ServerOf(const Member& member,
     server->channel->Move(*address);
   }
   server->channel->SetStandby(member.standby);
+  if (server->version == 0) server->names.clear();
+  AddNames(member.address, *address, &server->names);
   server->member = member.id;
   server->version = member.version;
   server->member_address = member.address;
   server->channel->Rename(title);
   return server;
+}
+
+// Adds the name of a server that is at `address`, and other names of it.
+void Members::AddNames(const std::string& name, const Address& address,
+                       std::set<std::string>* names) const {
+  names->insert(name);
+  names->insert(address.ToString());
+  for (const auto& [known_as, now_at] : moved_) {
+    if (now_at.ToString() == address.ToString()) names->insert(known_as);
+  }
 }
 
 Result<Address> Members::Resolve(const std::string& address) const {
@@ -176,6 +188,7 @@ void Members::Relabel(const Channel* channel, uint64_t member) {
     if (each->channel.get() != channel) continue;
     each->member = member;
     each->version = 0;
+    each->names = {each->listed_address};
   }
 }
 
@@ -194,31 +207,21 @@ Status Members::MoveAddress(const std::string& from, const std::string& to) {
   const Result<Address> parsed = Address::Parse(to);
   if (!parsed.ok()) return parsed.status();
   std::lock_guard<std::mutex> lock(mutex_);
-  // The cluster may know by now where the server moved to before.
-  const auto known = moved_.find(from);
-  const std::string before =
-      known == moved_.end() ? from : known->second.ToString();
-  ForgetMovedTo(to);
-  for (const std::string& name : {from, before}) {
-    if (name != to) moved_.insert_or_assign(name, *parsed);
-  }
+  moved_.insert_or_assign(from, *parsed);
+  moved_.erase(to);  // A server that is known by `to` from now on is there.
   for (const auto& server : servers_) {
-    const bool is_known = server->version != 0;
-    const std::string& name =
-        is_known ? server->member_address : server->listed_address;
-    if (name == from || name == before) server->channel->Move(*parsed);
+    std::set<std::string>& names = server->names;
+    if (names.count(from) == 0) {
+      names.erase(to);  // It is there no more.
+      continue;
+    }
+    server->channel->Move(*parsed);
+    for (const std::string& name : names)
+      moved_.insert_or_assign(name, *parsed);
+    moved_.erase(to);
+    names.insert(to);
   }
   return Status();
-}
-
-// A server is at `address` now: those that were there before are elsewhere, and
-// one that is known by the address is there.
-void Members::ForgetMovedTo(const std::string& address) {
-  moved_.erase(address);
-  for (auto each = moved_.begin(); each != moved_.end();) {
-    const bool was_there = each->second.ToString() == address;
-    each = was_there ? moved_.erase(each) : std::next(each);
-  }
 }
 
 void Members::ShutDown() {

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,13 +84,17 @@ class Members {
     uint64_t member = 0;         // 0: not known.
     uint32_t version = 0;        // Of the member's description,
     std::string member_address;  // and the address there.
+    // The addresses at which the server was, as far as MoveAddress is to know
+    // it by them.
+    std::set<std::string> names;
   };
 
   // The functions below require mutex_ to be held.
   Result<Server*> ServerOf(const Member& member, const std::string& title);
   Status MakeView(const Topology& topology);
   Result<Address> Resolve(const std::string& address) const;
-  void ForgetMovedTo(const std::string& address);
+  void AddNames(const std::string& name, const Address& address,
+                std::set<std::string>* names) const;
 
   const MakeServerChannel make_;
   mutable std::mutex mutex_;

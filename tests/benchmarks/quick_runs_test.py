@@ -51,10 +51,12 @@ def test_one_of_a_native_program(name, tmp_path):
     [
         "checkpoint_bench",
         pytest.param("cold_start", marks=pytest.mark.slow),
+        pytest.param("failover_bench", marks=pytest.mark.slow),
         pytest.param("freshness", marks=pytest.mark.slow),
         pytest.param("metrics_cost", marks=pytest.mark.slow),
         pytest.param("model_server_bench", marks=pytest.mark.slow),
         pytest.param("model_server_flood", marks=pytest.mark.slow),
+        pytest.param("moving_updates", marks=pytest.mark.slow),
         pytest.param("recovery_bench", marks=pytest.mark.slow),
         pytest.param("remote_serving_bench", marks=pytest.mark.slow),
         pytest.param("reshard_bench", marks=pytest.mark.slow),
