@@ -26,9 +26,10 @@ void Pace::SleepOnThread(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-Pace::Pace(std::function<uint64_t()> requests, Sleep sleep)
+Pace::Pace(std::function<uint64_t()> requests, double work, Sleep sleep)
     : Pace({std::move(requests), [] { return Read(CLOCK_MONOTONIC); },
-            [] { return Read(CLOCK_THREAD_CPUTIME_ID); }, std::move(sleep)},
+            [work] { return work * Read(CLOCK_THREAD_CPUTIME_ID); },
+            std::move(sleep)},
            std::thread::hardware_concurrency()) {}
 
 Pace::Pace(Senses senses, unsigned cores)
@@ -37,15 +38,15 @@ Pace::Pace(Senses senses, unsigned cores)
           std::max(0.0, 1 / (kMostOfMachine * std::max(1U, cores)) - 1)) {}
 
 void Pace::Rest() {
-  const bool is_in_use = IsInUse();
-  if (begin_.has_value() && is_in_use) {
+  is_in_use_ = LookForRequests();
+  if (begin_.has_value() && is_in_use_) {
     const double worked = senses_.computed() - *begin_;
     senses_.sleep(std::min(rests_per_work_ * worked, kLongestRest));
   }
   begin_ = senses_.computed();
 }
 
-bool Pace::IsInUse() {
+bool Pace::LookForRequests() {
   const uint64_t before = std::exchange(requests_, senses_.requests());
   const double now = senses_.time();
   if (begin_.has_value() && requests_ != before) last_request_ = now;

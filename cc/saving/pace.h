@@ -34,8 +34,9 @@ class Pace {
 
   static void SleepOnThread(double seconds);
 
-  // Uses this machine's clocks.
-  explicit Pace(std::function<uint64_t()> requests,
+  // Uses this machine's clocks. The job uses `work` times as much processor
+  // time as the calling thread does: more than 1 if others work for it.
+  explicit Pace(std::function<uint64_t()> requests, double work = 1,
                 Sleep sleep = SleepOnThread);
   Pace(Senses senses, unsigned cores);
 
@@ -43,16 +44,20 @@ class Pace {
   // each piece of work; the first call does not sleep.
   void Rest();
 
+  // Whether requests arrived shortly before the last Rest.
+  bool is_in_use() const { return is_in_use_; }
+
   static constexpr double kLongestRest = 0.1;
 
  private:
-  bool IsInUse();
+  bool LookForRequests();
 
   const Senses senses_;
   const double rests_per_work_;
   // The value of senses_.computed() when the current piece of work began.
   std::optional<double> begin_;
   uint64_t requests_ = 0;
+  bool is_in_use_ = false;
   std::optional<double> last_request_;
 };
 

@@ -19,13 +19,20 @@ namespace {
 constexpr uint32_t kMostGroups = 4;
 
 // How many rows, and how many bytes of rows, are fetched at once at most: the
-// owner answers no other request of the same thread meanwhile.
+// owner answers no other request of the same thread meanwhile. Fewer while
+// there are requests for rows.
 constexpr uint64_t kRowsAtOnce = uint64_t{1} << 14;
 constexpr uint64_t kBytesAtOnce = uint64_t{1} << 20;
+constexpr uint64_t kBytesBetweenRequests = kBytesAtOnce / 4;
 
 // How long slots are held at first, and at most.
 constexpr uint32_t kFirstHoldMs = 500;
 constexpr uint32_t kMostHoldMs = HandOverRequest::kMostHoldMs;
+
+// How much processor time the copy of rows takes, of the owner and of the
+// threads that send and receive too, for each second of the thread that places
+// them.
+constexpr double kWork = 4;
 
 constexpr double kCallSeconds = 5;
 constexpr double kPauseSeconds = 0.1;
@@ -187,7 +194,8 @@ class SlotMove {
     changes.deadline = DeadlineAfter(kCallSeconds);
     changes.position = position_;
     changes.max_rows = kRowsAtOnce;
-    changes.max_bytes = kBytesAtOnce;
+    changes.max_bytes =
+        pace_.is_in_use() ? kBytesBetweenRequests : kBytesAtOnce;
     changes.whole_rows = true;
     changes.slots = move_.slots;
     return changes;
@@ -387,7 +395,7 @@ class SlotMove {
   // How many requests for rows the owner has had, as far as is known. This
   // shard has its own already, or none.
   uint64_t requests_ = 0;
-  Pace pace_{[this] { return requests_ + subject_.requests(); },
+  Pace pace_{[this] { return requests_ + subject_.requests(); }, kWork,
              [this](double seconds) {
                (void)control_.WaitUntil(DeadlineAfter(seconds));
              }};
