@@ -312,7 +312,7 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--quick", action="store_true", help="only a smoke test")
     add("--only", type=chosen, default=list(MEASURES), help="e.g. pause,training (all)")
-    add("--rows", type=int, default=1_000_000, help="(%(default)s)")
+    add("--rows", type=int, default=4_000_000, help="(%(default)s)")
     add("--dim", type=int, default=32, help="weights of a row (%(default)s)")
     add("--rounds", type=int, default=5, help="moves there and back (%(default)s)")
     add("--seconds", type=float, default=2.0, help="without a move (%(default)s)")

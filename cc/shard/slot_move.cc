@@ -23,7 +23,7 @@ constexpr uint32_t kMostGroups = 4;
 // there are requests for rows.
 constexpr uint64_t kRowsAtOnce = uint64_t{1} << 14;
 constexpr uint64_t kBytesAtOnce = uint64_t{1} << 20;
-constexpr uint64_t kBytesBetweenRequests = kBytesAtOnce / 4;
+constexpr uint64_t kBytesBetweenRequests = kBytesAtOnce / 8;
 
 // How long slots are held at first, and at most.
 constexpr uint32_t kFirstHoldMs = 500;
@@ -32,7 +32,7 @@ constexpr uint32_t kMostHoldMs = HandOverRequest::kMostHoldMs;
 // How much processor time the copy of rows takes, of the owner and of the
 // threads that send and receive too, for each second of the thread that places
 // them.
-constexpr double kWork = 4;
+constexpr double kWork = 5;
 
 constexpr double kCallSeconds = 5;
 constexpr double kPauseSeconds = 0.1;
