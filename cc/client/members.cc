@@ -158,7 +158,11 @@ Result<Members::Server*> Members::ServerOf(const Member& member,
     server->channel->Move(*address);
   }
   server->channel->SetStandby(member.standby);
-  if (server->version == 0) server->names.clear();
+  // Another process is elsewhere.
+  if (server->version == 0 || server->incarnation != member.incarnation) {
+    server->names.clear();
+  }
+  server->incarnation = member.incarnation;
   AddNames(member.address, *address, &server->names);
   server->member = member.id;
   server->version = member.version;
@@ -199,6 +203,8 @@ Status Members::Move(uint32_t listed, const std::string& address) {
   }
   const Result<Address> parsed = Address::Parse(address);
   if (!parsed.ok()) return parsed.status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  servers_[listed]->names.insert(address);
   listed_->channels[listed]->Move(*parsed);
   return Status();
 }
@@ -209,9 +215,15 @@ Status Members::MoveAddress(const std::string& from, const std::string& to) {
   std::lock_guard<std::mutex> lock(mutex_);
   moved_.insert_or_assign(from, *parsed);
   moved_.erase(to);  // A server that is known by `to` from now on is there.
+  const auto is_known_as = [&](const std::unique_ptr<Server>& server) {
+    return (server->version != 0 ? server->member_address
+                                 : server->listed_address) == from;
+  };
+  const bool any_is =
+      std::any_of(servers_.begin(), servers_.end(), is_known_as);
   for (const auto& server : servers_) {
     std::set<std::string>& names = server->names;
-    if (names.count(from) == 0) {
+    if (any_is ? !is_known_as(server) : names.count(from) == 0) {
       names.erase(to);  // It is there no more.
       continue;
     }

@@ -82,6 +82,7 @@ class Members {
     std::unique_ptr<Channel> channel;
     std::string listed_address;  // "" if the server is not listed.
     uint64_t member = 0;         // 0: not known.
+    uint32_t incarnation = 0;    // Of the member.
     uint32_t version = 0;        // Of the member's description,
     std::string member_address;  // and the address there.
     // The addresses at which the server was, as far as MoveAddress is to know

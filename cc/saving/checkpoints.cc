@@ -142,7 +142,10 @@ Status Checkpoints::Freeze(const ShardHeader& header, FrozenStore* frozen) {
 Status Checkpoints::Commit(const CheckpointRequest& request) {
   std::lock_guard<std::mutex> lock(starting_);
   if (chain_.committed().save_id == request.save_id) return Status();
-  const CheckpointProgress progress = job_.Progress();
+  const CheckpointProgress progress = job_.Progress(request.save_id);
+  // A shard may have joined the cluster after the others began to save.
+  const bool is_idle = progress.state == CheckpointProgress::State::kIdle;
+  if (is_idle && subject_.own().slots.none()) return Status();
   if (!job_.Is({CheckpointAction::kSave, request.save_id}) ||
       progress.state != CheckpointProgress::State::kEnded ||
       !progress.outcome.ok()) {

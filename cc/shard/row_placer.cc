@@ -45,7 +45,7 @@ Result<bool> RowPlacer::Place(ChangesRequest* changes, const SlotSet& slots) {
 }
 
 Result<bool> RowPlacer::PlaceIn(TableChanges* changes, const SlotSet& slots) {
-  // Whoever drops a table drops it on this shard, too.
+  // The taker drops it if the program that did has not.
   if (changes->fate == TableFate::kDropped) return true;
   if (changes->fate == TableFate::kCleared) return false;
   const auto found = FindOrMake(*changes);

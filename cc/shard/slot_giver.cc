@@ -24,6 +24,8 @@ Status SlotGiver::Do(HandOverRequest* request) {
           subject_.membership->UnlessRestoring([&] { return Hold(request); }));
       break;
     case HandOverStep::kCommit:
+      // The reply to the same request may have been lost.
+      if (IsHandedOver(*request)) break;
       PERSIA_RETURN_IF_ERROR(subject_.membership->UnlessRestoring(
           [&] { return Commit(*request); }));
       break;
@@ -58,15 +60,15 @@ Status SlotGiver::Hold(HandOverRequest* request) {
   return Status();
 }
 
+bool SlotGiver::IsHandedOver(const HandOverRequest& request) const {
+  const SharedTopology topology = subject_.slots.ownership->topology();
+  return topology != nullptr && request.slots.any() &&
+         (request.slots & ~topology->SlotsOf(request.taker)).none();
+}
+
 Status SlotGiver::Commit(const HandOverRequest& request) {
   if (request.slots.none()) {
     return InvalidArgument("slots must not be empty");
-  }
-  const SharedTopology topology = subject_.slots.ownership->topology();
-  // The reply to the same request may have been lost.
-  if (topology != nullptr &&
-      (request.slots & ~topology->SlotsOf(request.taker)).none()) {
-    return Status();
   }
   if (request.generation != subject_.generation->load()) {
     return Status(Code::kFailedPrecondition,

@@ -35,6 +35,7 @@ class SlotGiver {
 
  private:
   Status Hold(HandOverRequest* request);
+  bool IsHandedOver(const HandOverRequest& request) const;
   Status Commit(const HandOverRequest& request);
 
   const Subject subject_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,8 @@ namespace {
 constexpr uint32_t kMostGroups = 4;
 
 // How many rows, and how many bytes of rows, are fetched at once at most: the
-// owner answers no other request of the same thread meanwhile. Fewer while
-// there are requests for rows.
+// owner answers no other request of the same thread meanwhile. Fewer in the
+// first copy while there are requests for rows.
 constexpr uint64_t kRowsAtOnce = uint64_t{1} << 14;
 constexpr uint64_t kBytesAtOnce = uint64_t{1} << 20;
 constexpr uint64_t kBytesBetweenRequests = kBytesAtOnce / 8;
@@ -33,6 +34,11 @@ constexpr uint32_t kMostHoldMs = HandOverRequest::kMostHoldMs;
 // threads that send and receive too, for each second of the thread that places
 // them.
 constexpr double kWork = 5;
+
+// A copy that takes too long may never end: the owner loses track of changes if
+// more ids come and go meanwhile than it has rows. Then the move begins again,
+// and does not rest any more.
+constexpr uint32_t kMostPacedBegins = 2;
 
 constexpr double kCallSeconds = 5;
 constexpr double kPauseSeconds = 0.1;
@@ -76,7 +82,7 @@ class SlotMove {
     EndHandOver();
     // Slots that the owner may have handed over are not touched.
     const SlotSet given_up = left_ & ~uncertain_;
-    if (given_up.any() && begun_) {
+    if (given_up.any() && begins_ > 0) {
       const Status stopped = subject_.membership->StopTaking(given_up);
       if (outcome.ok()) outcome = stopped;
     }
@@ -93,6 +99,7 @@ class SlotMove {
       if (left_.none()) return Status();
       PERSIA_RETURN_IF_ERROR(CopyFirst());
       if (again_) continue;
+      other_since_.reset();
       PERSIA_RETURN_IF_ERROR(CopyUntilComplete());
       if (again_) continue;
       for (const SlotSet& group : GroupsOf(left_)) {
@@ -119,7 +126,7 @@ class SlotMove {
       if (!may_end || Clock::now() >= until) return begun;
       PERSIA_RETURN_IF_ERROR(Pause());
     }
-    begun_ = true;
+    ++begins_;
     const auto follower = RandomNonZero();
     if (!follower.ok()) return follower.status();
     position_ = FollowPosition();
@@ -168,7 +175,7 @@ class SlotMove {
     while (!is_last && !again_) {
       const TimePoint began = Clock::now();
       ChangesRequest changes;
-      PERSIA_RETURN_IF_ERROR(Fetch(&changes));
+      PERSIA_RETURN_IF_ERROR(Fetch(until, &changes));
       const bool is_first = position_.epoch == 0;
       if ((changes.begins != Begins::kNothing) != is_first) {
         again_ = true;  // The owner was restarted, or lost track of changes.
@@ -177,37 +184,39 @@ class SlotMove {
       is_last =
           until == Until::kComplete ? changes.complete : changes.only_changes;
       position_ = changes.position;
-      if (!is_last) ahead_.Start(NextRequest());
+      if (!is_last) ahead_.Start(NextRequest(until));
       requests_ = changes.requests;
       const uint64_t bytes = CountRows(changes);
       PERSIA_RETURN_IF_ERROR(Place(&changes));
       if (until == Until::kOnlyChanges) {
-        pace_.Rest();
+        if (begins_ <= kMostPacedBegins) pace_.Rest();
         PERSIA_RETURN_IF_ERROR(Rest(began, bytes));
       }
     }
     return Status();
   }
 
-  ChangesRequest NextRequest() const {
+  ChangesRequest NextRequest(Until until) const {
     ChangesRequest changes;
     changes.deadline = DeadlineAfter(kCallSeconds);
     changes.position = position_;
     changes.max_rows = kRowsAtOnce;
-    changes.max_bytes =
-        pace_.is_in_use() ? kBytesBetweenRequests : kBytesAtOnce;
+    const bool lets_others_go = until == Until::kOnlyChanges;
+    changes.max_bytes = lets_others_go && pace_.is_in_use()
+                            ? kBytesBetweenRequests
+                            : kBytesAtOnce;
     changes.whole_rows = true;
     changes.slots = move_.slots;
     return changes;
   }
 
   // Receives the changes after position_.
-  Status Fetch(ChangesRequest* changes) {
+  Status Fetch(Until until, ChangesRequest* changes) {
     if (ahead_.under_way() && ahead_.Wait().ok()) {
       *changes = std::move(*ahead_.request());
       return control_.CheckStopping();
     }
-    *changes = NextRequest();
+    *changes = NextRequest(until);
     return CallSource(changes, &EmbeddingService::Changes);
   }
 
@@ -215,23 +224,38 @@ class SlotMove {
     const auto placed = subject_.placer->Place(changes, left_);
     if (!placed.ok()) return placed.status();
     subject_.on_change();
-    if (*placed) {
-      placed_at_ = Clock::now();
-      return Status();
-    }
+    if (*placed) return DropDropped(*changes);
     again_ = true;
     return MatchTables(*changes);
+  }
+
+  // A program that drops a table drops it on all shards, but on none that had
+  // left the cluster.
+  Status DropDropped(const ChangesRequest& changes) {
+    if (subject_.slots.ownership->owned_slots().any()) return Status();
+    for (const TableChanges& table : changes.tables) {
+      if (table.fate != TableFate::kDropped) continue;
+      PERSIA_RETURN_IF_ERROR(subject_.changer->DropStale(table.config));
+    }
+    return Status();
   }
 
   // This shard has another table than the owner, of the same name. If it owns
   // slots, a restore or a drop has not reached both shards yet.
   Status MatchTables(const ChangesRequest& changes) {
-    const bool has_waited = SecondsUntil(placed_at_) < -kMostSilentSeconds;
-    if (subject_.slots.ownership->owned_slots().any() && !has_waited) {
-      return Pause();
+    if (!other_since_) other_since_ = Clock::now();
+    if (SecondsUntil(*other_since_) < -kMostSilentSeconds) {
+      return Status(Code::kFailedPrecondition,
+                    "this shard has other tables than the slots' owner: "
+                    "restore a checkpoint on all shards, or drop the tables on "
+                    "all");
     }
+    if (subject_.slots.ownership->owned_slots().any()) return Pause();
     for (const TableChanges& table : changes.tables) {
-      if (table.fate == TableFate::kDropped) continue;
+      // Without a number, the owner is about to tell the table anew.
+      if (table.fate == TableFate::kDropped || table.identity.number == 0) {
+        continue;
+      }
       PERSIA_RETURN_IF_ERROR(
           subject_.changer->ReplaceStale(table.config, table.identity));
     }
@@ -264,6 +288,7 @@ class SlotMove {
       if (!may_pass || Clock::now() >= until) return taken;
       PERSIA_RETURN_IF_ERROR(Pause());
       PERSIA_RETURN_IF_ERROR(Ask().status());
+      if ((group & left_).none()) return Status();
     }
   }
 
@@ -391,7 +416,8 @@ class SlotMove {
   SlotSet left_;       // Slots that were not handed over yet.
   SlotSet uncertain_;  // Those that the owner may have handed over.
   FollowPosition position_;
-  TimePoint placed_at_ = Clock::now();  // When rows were placed last.
+  // Since when this shard has had another table than the owner.
+  std::optional<TimePoint> other_since_;
   // How many requests for rows the owner has had, as far as is known. This
   // shard has its own already, or none.
   uint64_t requests_ = 0;
@@ -399,8 +425,8 @@ class SlotMove {
              [this](double seconds) {
                (void)control_.WaitUntil(DeadlineAfter(seconds));
              }};
-  bool begun_ = false;
-  bool again_ = false;  // Whether the move must begin again.
+  uint32_t begins_ = 0;  // How often the move has begun.
+  bool again_ = false;   // Whether the move must begin again.
 };
 
 }  // namespace

@@ -63,7 +63,9 @@ class SlotMoves {
   // has the last one. Then one walk over all rows is enough.
   void DelaySweep();
 
-  // Lets all requests go on that wait for slots. None waits from then on.
+  // Lets all requests go on that wait for slots. None waits from then on. Call
+  // it once no reply can reach a client any more: the slots of some may have
+  // been handed over.
   void End() { held_.End(); }
 
   HeldSlots* held() { return &held_; }

@@ -96,12 +96,28 @@ Status TableChanger::Drop(const DropTableRequest& request) {
                       : subject_.journal->BlockUntilAcknowledged(log_end);
 }
 
+Status TableChanger::DropStale(const TableConfig& config) {
+  DropTableRequest drop;
+  drop.table = HashName(config.name);
+  const auto held = subject_.store->Share(drop.table);
+  if (!held.ok() || !(*held)->identity().is_complete) return Status();
+  const auto drawn = RandomNonZero();
+  if (!drawn.ok()) return drawn.status();
+  drop.drop_id = *drawn;
+  return Drop(drop);
+}
+
 Status TableChanger::ReplaceStale(const TableConfig& config,
                                   const TableIdentity& identity) {
   std::shared_ptr<Table> replaced;  // Freed after TakeAway, as in Drop.
   return subject_.checkpoints->TakeAway([&](bool* taken) {
     const auto held = subject_.store->Share(HashName(config.name));
-    if (!held.ok() || (*held)->identity() == identity) return Status();
+    if (!held.ok()) return Status();
+    const TableIdentity& own = (*held)->identity();
+    // A program that creates the table has not completed it everywhere yet.
+    const bool is_in_creation =
+        own.number == identity.number && !identity.is_complete;
+    if (own == identity || is_in_creation) return Status();
     replaced = *held;
     return Replace(config, identity, taken);
   });
@@ -115,6 +131,7 @@ Status TableChanger::Replace(const TableConfig& config,
                          "\" than the slots' owner: restore a checkpoint on "
                          "all shards, or drop the table on all"));
   }
+  PERSIA_RETURN_IF_ERROR(config.Validate());
   auto made = MakeTable(config, nullptr, subject_.store->meter(),
                         subject_.store->share());
   if (!made.ok()) return made.status();

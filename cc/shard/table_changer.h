@@ -44,6 +44,10 @@ class TableChanger {
   // Blocks until the drop is durable, if there is a journal.
   Status Drop(const DropTableRequest& request);
 
+  // Drops a table that the cluster has dropped while this shard was no member.
+  // Does nothing if there is none, or if a program is creating one.
+  Status DropStale(const TableConfig& config);
+
   // Gives a shard that owns no slots a table of its cluster, without rows, in
   // place of the one of that name that it has from an earlier time: from before
   // a restore, or before the table was dropped and created again. Does nothing

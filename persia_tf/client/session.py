@@ -511,8 +511,9 @@ def move_shard(address: str, now_at: str) -> None:
         for each in (*_sessions.values(), *_closing.values()):
             _move(each, address, now_at)
         # The cluster may know by now where the shard moved to before.
-        for name in (address, _moved.get(address, address)):
-            _moved[name] = now_at
+        before = _moved.get(address, address)
+        names = [name for name, at in _moved.items() if at in (address, before)]
+        _moved.update(dict.fromkeys([address, before, *names], now_at))
         # A list that names this address from now on means the shard that is there.
         _moved.pop(now_at, None)
 

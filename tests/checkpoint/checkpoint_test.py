@@ -9,6 +9,7 @@ import pytest
 import persia_tf as ptf
 from persia_tf import errors
 from persia_tf.checkpoint import manifest as manifest_lib
+from persia_tf.checkpoint import restoring
 from persia_tf.checkpoint import shards as shards_lib
 
 
@@ -300,11 +301,13 @@ def test_a_shard_that_was_restarted_meanwhile_fails_the_save(
     ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
     progress = shards_lib.Shards.progress
 
-    def forget_first(shards):
+    def forget_first(shards, save_id=0):
         shards.forget()  # As after a restart.
-        return progress(shards)
+        return progress(shards, save_id)
 
     monkeypatch.setattr(shards_lib.Shards, "progress", forget_first)
+    # A restore begins again, as if slots had moved, but not for ever.
+    monkeypatch.setattr(restoring, "_MOST_WAIT_SECONDS", 0)
     with pytest.raises(errors.UnavailableError, match="no longer has any record"):
         ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
     with pytest.raises(errors.UnavailableError, match="no longer has any record"):

@@ -406,10 +406,10 @@ def test_a_second_save_does_not_end_the_first(trained, save, tmp_path, monkeypat
     refused = threading.Event()
     progress = shards_lib.Shards.progress
 
-    def progress_later(shards):
+    def progress_later(shards, save_id=0):
         if threading.current_thread() is not threading.main_thread():
             assert refused.wait(30)
-        return progress(shards)
+        return progress(shards, save_id)
 
     def refuse(*_):
         raise errors.FailedPreconditionError("a save is going on here")

@@ -115,7 +115,7 @@ def test_a_restore_replaces_the_rows_of_all_slots(shards, rows, tmp_path):
 
 
 @pytest.mark.parametrize("keeps_log", [False, True])
-@pytest.mark.parametrize("change", ["restored", "created again"])
+@pytest.mark.parametrize("change", ["restored", "created again", "dropped"])
 def test_a_shard_that_comes_back_has_the_tables_of_its_cluster(
     shard_process, table, tmp_path, change, keeps_log
 ):
@@ -136,9 +136,12 @@ def test_a_shard_that_comes_back_has_the_tables_of_its_cluster(
             ptf.checkpoint.restore(save.folder, cluster=cluster)
         else:
             rows.drop()
+        if change == "created again":
+            made(table, cluster).assign(IDS, same(IDS, 0))
+        reshard(admin, addresses)
+        if change == "dropped":
             made(table, cluster).assign(IDS, same(IDS, 0))
         rows = ptf.Table(table, cluster)
-        reshard(admin, addresses)
     if keeps_log:
         shards[2].kill()
         shards[2].start()
