@@ -171,15 +171,24 @@ class OwnSlotsTest : public ::testing::Test {
     return request.shards.at(0);
   }
 
-  // Holds slots for another shard, for longer than a test takes.
-  Status Hold(const SlotSet& slots) {
+  Status HandOver(HandOverStep step, HandOverRequest* request) {
+    request->deadline = DeadlineAfter(60);
+    request->step = step;
+    return Call(service_.get(), &EmbeddingService::HandOver, request);
+  }
+
+  // Slots that are held for another shard for longer than a test takes.
+  static HandOverRequest ToOther(const SlotSet& slots) {
     HandOverRequest request;
-    request.deadline = DeadlineAfter(60);
-    request.step = HandOverStep::kHold;
     request.taker = kOther;
     request.slots = slots;
     request.hold_ms = HandOverRequest::kMostHoldMs;
-    return Call(service_.get(), &EmbeddingService::HandOver, &request);
+    return request;
+  }
+
+  Status Hold(const SlotSet& slots) {
+    HandOverRequest request = ToOther(slots);
+    return HandOver(HandOverStep::kHold, &request);
   }
 
   Status WaitForJob() {
@@ -341,6 +350,18 @@ TEST_F(OwnSlotsTest, SlotsAreNotHandedOverDuringARestore) {
             "ended, or restore again if it was interrupted");
   ASSERT_TRUE(Ask(CheckpointAction::kSwap, 1).ok());
   EXPECT_TRUE(Hold(SlotsUpTo(1)).ok());
+}
+
+// The reply to the first one was lost.
+TEST_F(OwnSlotsTest, ACommitIsAnsweredAgainDuringARestore) {
+  const std::string file = Save(1);
+  Own(SlotsUpTo(20));
+  HandOverRequest request = ToOther(SlotsUpTo(10));
+  ASSERT_TRUE(HandOver(HandOverStep::kHold, &request).ok());
+  ASSERT_TRUE(HandOver(HandOverStep::kCommit, &request).ok());
+  Read(1, file);
+  const Status again = HandOver(HandOverStep::kCommit, &request);
+  EXPECT_TRUE(again.ok()) << again.message();
 }
 
 // No program tells a shard that has left its cluster that a restore has ended.
