@@ -463,8 +463,7 @@ class LocalService : public ReplayedShard {
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<WholeRowRequests> whole_rows_;
   std::unique_ptr<UpdateOnce> update_once_;
-  // Null unless the journal records every change (RecoveryLevel::kLog).
-  std::unique_ptr<BaseKeeper> keeper_;
+  std::unique_ptr<BaseKeeper> keeper_;  // Null unless it logs every change.
   std::unique_ptr<Checkpoints> checkpoints_;
   std::unique_ptr<TableChanger> changer_;
   FileThread file_thread_;
