@@ -18,6 +18,16 @@ constexpr EventKind kOptimizers{"changes of a table's optimizer",
 constexpr EventKind kTablesDropped{"tables dropped or cleared",
                                    EventLevel::kInfo, 60};
 
+// The drop of a table that no program asks for.
+Result<DropTableRequest> OwnDrop(const TableConfig& config) {
+  const auto drawn = RandomNonZero();
+  if (!drawn.ok()) return drawn.status();
+  DropTableRequest drop;
+  drop.table = HashName(config.name);
+  drop.drop_id = *drawn;
+  return drop;
+}
+
 }  // namespace
 
 bool TableChanger::ChangesOptimizer(const CreateTableRequest& request) const {
@@ -97,14 +107,10 @@ Status TableChanger::Drop(const DropTableRequest& request) {
 }
 
 Status TableChanger::DropStale(const TableConfig& config) {
-  DropTableRequest drop;
-  drop.table = HashName(config.name);
-  const auto held = subject_.store->Share(drop.table);
+  const auto held = subject_.store->Share(HashName(config.name));
   if (!held.ok() || !(*held)->identity().is_complete) return Status();
-  const auto drawn = RandomNonZero();
-  if (!drawn.ok()) return drawn.status();
-  drop.drop_id = *drawn;
-  return Drop(drop);
+  const auto drop = OwnDrop(config);
+  return drop.ok() ? Drop(*drop) : drop.status();
 }
 
 Status TableChanger::ReplaceStale(const TableConfig& config,
@@ -136,13 +142,10 @@ Status TableChanger::Replace(const TableConfig& config,
                         subject_.store->share());
   if (!made.ok()) return made.status();
   (*made)->SetIdentity(identity);
-  DropTableRequest drop;
-  drop.table = HashName(config.name);
-  const auto drawn = RandomNonZero();
-  if (!drawn.ok()) return drawn.status();
-  drop.drop_id = *drawn;
+  const auto drop = OwnDrop(config);
+  if (!drop.ok()) return drop.status();
   uint64_t log_end = 0;  // Unused: nothing is acknowledged.
-  PERSIA_RETURN_IF_ERROR(LogDrop(drop, &log_end));
+  PERSIA_RETURN_IF_ERROR(LogDrop(*drop, &log_end));
   const Status logged = subject_.maker->LogChanged(**made);
   if (!logged.ok()) {
     subject_.journal->Break(logged);
@@ -151,7 +154,7 @@ Status TableChanger::Replace(const TableConfig& config,
   *taken = true;
   subject_.followers->ForgetAll();
   Store::Tables tables;
-  tables[drop.table] = std::move(*made);
+  tables[drop->table] = std::move(*made);
   subject_.store->Replace(&tables);
   return Status();
 }
