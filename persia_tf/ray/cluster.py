@@ -17,7 +17,8 @@ from persia_tf.ray import programs, scaling
 from persia_tf.ray.connection import Connection
 from persia_tf.ray.losses import Loss
 from persia_tf.ray.placement import STRATEGIES
-from persia_tf.ray.running import Running, Settings
+from persia_tf.ray.running import Running
+from persia_tf.ray.settings import Settings
 
 _MOST_SERVERS = 4096
 _MOST_CACHE_ROWS = 2**32
@@ -30,7 +31,8 @@ class Cluster:
     on its nodes. If a node dies, Ray restarts its servers on other nodes: a shard
     recovers from the newest checkpoint, programs follow it to its new address, and
     training goes on. The updates that came after the checkpoint are lost; they are
-    counted in `losses` and logged. See docs/ray.md.
+    counted in `losses` and logged. With `standbys=1`, the shard's standby takes its
+    place instead. See docs/ray.md.
 
     Example:
 
@@ -49,6 +51,15 @@ class Cluster:
 
     Args:
         shards: Number of shards. Defaults to `1`.
+        standbys: With `1`, each shard has a standby on another node, which takes its
+            place if the shard's process or node is lost. See docs/ray.md#standbys.
+            Defaults to `0`.
+        acknowledge: When a shard answers an update: `"self"`, once its own log has it,
+            or `"standby"`, once its standby has it too, so that nothing is lost if the
+            shard's node is. Needs `standbys=1`. Defaults to `"self"`.
+        log_root: A folder on each node's own disk, with room for the recovery logs of
+            shards and standbys. Needs `standbys=1`. Defaults to the node's folder for
+            temporary files.
         checkpoint_root: The folder for checkpoints, which all nodes share under this
             path, or a URL such as `"s3://bucket/folder"`.
         name: The name of this cluster's folder of checkpoints in `checkpoint_root`.
@@ -102,6 +113,9 @@ class Cluster:
         self,
         shards: int = 1,
         *,
+        standbys: int = 0,
+        acknowledge: str = "self",
+        log_root: str | os.PathLike[str] | None = None,
         checkpoint_root: str | os.PathLike[str],
         name: str = "ray",
         checkpoint_interval: float | None = 600.0,
@@ -128,8 +142,19 @@ class Cluster:
         checks.instance("insecure", insecure, bool, "a bool")
         checks.one_of("strategy", strategy, STRATEGIES)
         checks.one_of("log_level", log_level, log.LEVELS)
+        checks.integer("standbys", standbys, 0, 1)
+        checks.one_of("acknowledge", acknowledge, ("self", "standby"))
+        if not standbys and (acknowledge != "self" or log_root is not None):
+            raise ValueError(
+                "`acknowledge` and `log_root` need standbys, to which shards send "
+                f"their logs: give `standbys=1`. Received: standbys={standbys!r}, "
+                f"acknowledge={acknowledge!r}, log_root={log_root!r}"
+            )
         self._settings = Settings(
             shards=checks.integer("shards", shards, 1, _MOST_SERVERS),
+            standbys=standbys,
+            acknowledge=acknowledge,
+            log_root=_log_root(log_root),
             checkpoint_root=root,
             name=name,
             checkpoint_interval=checkpoint_interval,
@@ -243,7 +268,7 @@ class Cluster:
         """Returns a new `Connection`, for this process or any process of Ray."""
         running = self._now()
         return Connection(
-            running.workers or list(running.shards),
+            [[each] for each in running.workers] or list(running.shards),
             running.token,
             self._settings.tls,
             self._settings.start_timeout,
@@ -285,12 +310,15 @@ class Cluster:
 
     @property
     def actors(self) -> list[Any]:
-        """Handles of the shards' actors, for Ray's own tools."""
-        return list(self._now().shards)
+        """Handles of the actors of shards and standbys, for Ray's own tools."""
+        return [actor for each in self._now().shards for actor in each]
 
     @property
     def losses(self) -> list[Loss]:
-        """What shards lost that were restarted, in the order of the restarts."""
+        """What shards lost that were restarted, in the order of the restarts.
+
+        Empty with `standbys=1`, with which shards are not restarted from checkpoints.
+        """
         return self._now().losses.all()
 
     @property
@@ -345,6 +373,15 @@ def _path(given: str | os.PathLike[str]) -> str:
     """Makes a path absolute; URLs stay unchanged."""
     path = os.fspath(given)
     return path if files.is_url(path) else os.path.abspath(path)
+
+
+def _log_root(given: str | os.PathLike[str] | None) -> str | None:
+    if given is not None and files.is_url(os.fspath(given)):
+        raise ValueError(
+            "`log_root` must be a folder on each node's own disk. Received: "
+            f"log_root={given!r}"
+        )
+    return None if given is None else _path(given)
 
 
 def _recovery_root(given: str | os.PathLike[str] | None, checkpoint_root: str) -> str:

@@ -48,8 +48,8 @@ class Connection:
     ```
 
     Attributes:
-        servers: Handles of the actors: the shards, or the embedding workers if there
-            are any.
+        servers: For each shard, or for each embedding worker if there are any, the
+            handles of the actors that know where it is.
         auth_token: The token of the servers.
         tls: The TLS files, whose paths are read on the node of the process; None for
             no TLS.
@@ -62,7 +62,7 @@ class Connection:
         numbers: The number of each server in `group`.
     """
 
-    servers: Sequence[Any]
+    servers: Sequence[Sequence[Any]]
     auth_token: bytes = dataclasses.field(repr=False)
     tls: tls_lib.TLS | None
     timeout: float = 120.0
@@ -126,7 +126,7 @@ class Connection:
                     if scale_follower:
                         scale_follower.stop()
 
-    def _present(self) -> tuple[list[int], list[Any]]:
+    def _present(self) -> tuple[list[int], list[Sequence[Any]]]:
         """The servers now, and their numbers; shards may have come and gone."""
         if self.group is None:
             return [], list(self.servers)
@@ -134,12 +134,12 @@ class Connection:
         known = dict(zip(self.numbers, self.servers))
         found = {number: known[number] for number in known if number in present}
         added = self.group.added(known)
-        found.update((number, actor) for number, (actor, _) in sorted(added.items()))
+        found.update((number, actors) for number, (actors, _) in sorted(added.items()))
         if not found:  # They were stopped: those that are known will not answer.
             found = known
         return list(found), list(found.values())
 
-    def _addresses(self, servers: Sequence[Any]) -> list[str]:
+    def _addresses(self, servers: Sequence[Sequence[Any]]) -> list[str]:
         try:
             return addresses_of(servers, self.timeout)
         except ray.exceptions.RayError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import threading
 import time
@@ -20,17 +21,19 @@ _HOLD_SECONDS = 60.0
 _LATE_SECONDS = 15.0
 # How often the thread looks whether it should end.
 _LOOK_SECONDS = 0.5
+# How long one of several actors may take to tell a server's address.
+_TURN_SECONDS = 2.0
 # How long to wait before a server is asked again that could not be asked.
 _RETRY_SECONDS = 0.2
 # How long `stop` waits for the thread, which never waits so long itself.
 _STOP_SECONDS = 10.0
 
 
-def addresses_of(servers: Sequence[Any], seconds: float) -> list[str]:
+def addresses_of(servers: Sequence[Sequence[Any]], seconds: float) -> list[str]:
     """Returns the address of each server, once all of them serve.
 
     Args:
-        servers: Handles of the actors.
+        servers: For each server, the handles of the actors that know its address.
         seconds: How long to wait at most.
 
     Raises:
@@ -41,15 +44,23 @@ def addresses_of(servers: Sequence[Any], seconds: float) -> list[str]:
     return [_address_of(server, deadline) for server in servers]
 
 
-def _address_of(server: Any, deadline: float) -> str:
-    while True:
+def _address_of(actors: Sequence[Any], deadline: float) -> str:
+    """Asks the actors in turn, since one of them may wait for a node to run on."""
+    for actor in itertools.cycle(actors):
         left = max(0.0, deadline - time.monotonic())
+        most = left if len(actors) == 1 else min(left, _TURN_SECONDS)
+        reference = actor.address.remote()
         try:
-            return ray.get(server.address.remote(), timeout=left)
+            return ray.get(reference, timeout=most)
+        except ray.exceptions.GetTimeoutError:
+            _cancel(reference)
+            if most == left:
+                raise
         except ray.exceptions.ActorUnavailableError:  # It is being restarted.
             if left == 0.0:
                 raise
             time.sleep(_RETRY_SECONDS)
+    raise AssertionError("a server has an actor")
 
 
 class Follower:
@@ -60,7 +71,8 @@ class Follower:
     restarted server answers.
 
     Args:
-        servers: Handles of the actors.
+        servers: For each server, the handles of the actors that know its address, in
+            the order in which they are asked.
         addresses: The servers' known addresses.
         on_move: Called with a server's index and its new address, on the thread. If it
             raises, the error is logged, and it is called again.
@@ -68,11 +80,10 @@ class Follower:
 
     def __init__(
         self,
-        servers: Sequence[Any],
+        servers: Sequence[Sequence[Any]],
         addresses: Sequence[str],
         on_move: Callable[[int, str], None],
     ) -> None:
-        self._servers = servers
         self._addresses = list(addresses)
         self._on_move = on_move
         self._stopping = threading.Event()
@@ -82,6 +93,8 @@ class Follower:
         self._asked: dict[futures.Future[str], tuple[int, float, Any]] = {}
         # For each server that must be asked again, the time of that.
         self._due: dict[int, float] = dict.fromkeys(range(len(servers)), 0.0)
+        self._turns = [itertools.cycle(actors) for actors in servers]
+        self._asks = [next(turns) for turns in self._turns]  # Who is asked now.
         self._forgotten: set[int] = set()
         self._thread = threading.Thread(
             target=self._run, name="persia-ray-follower", daemon=True
@@ -125,9 +138,14 @@ class Follower:
         if index in self._forgotten:
             return
         known = self._addresses[index]
-        reference = self._servers[index].address.remote(known, _HOLD_SECONDS)
+        reference = self._asks[index].address.remote(known, _HOLD_SECONDS)
         late = time.monotonic() + _HOLD_SECONDS + _LATE_SECONDS
         self._asked[reference.future()] = index, late, reference
+
+    def _ask_another(self, index: int) -> None:
+        """Asks the next actor that knows a server, or the same one after a pause."""
+        self._asks[index] = next(self._turns[index])
+        self._ask_again(index)
 
     def _ask_again(self, index: int) -> None:
         self._due[index] = time.monotonic() + _RETRY_SECONDS
@@ -137,13 +155,13 @@ class Follower:
         for answer in late:
             index, _, reference = self._asked.pop(answer)
             _cancel(reference)
-            self._ask_again(index)
+            self._ask_another(index)
 
     def _take(self, index: int, answer: futures.Future[str]) -> None:
         try:
             address = answer.result()
         except ray.exceptions.RayError:  # The server is being restarted.
-            return self._ask_again(index)
+            return self._ask_another(index)
         if address == self._addresses[index]:
             return self._ask(index)
         try:

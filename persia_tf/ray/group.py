@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from typing import Any
 
@@ -29,40 +29,65 @@ class Group:
 
     Attributes:
         prefix: What the names begin with; no other cluster's do.
+        standbys: How many standbys each shard has.
     """
 
     prefix: str
+    standbys: int = 0
 
-    def name_of(self, number: int) -> str:
-        """Returns the name of a shard's actor."""
-        return f"{self.prefix}-ps-{number}"
+    def names_of(self, number: int) -> list[str]:
+        """Returns the names of the actors that know where a shard is."""
+        first = f"{self._begin}{number}"
+        return [first, f"{first}-standby"][: 1 + self.standbys]
+
+    def actors_of(self, number: int) -> list[Any]:
+        """Returns the handles of these actors.
+
+        Raises:
+            ValueError: If the shard was removed.
+        """
+        return [ray.get_actor(name) for name in self.names_of(number)]
+
+    @property
+    def _begin(self) -> str:
+        return f"{self.prefix}-ps-"
 
     def present(self) -> list[int]:
         """Returns the numbers of the shards that there are, in ascending order.
 
         Shards that Ray is restarting count; those that were removed do not.
         """
-        begin = self.name_of(0)[:-1]
+        begin = self._begin
         names = ray.util.list_named_actors()
         return sorted(int(each[len(begin) :]) for each in names if _is_of(each, begin))
 
-    def added(self, known: Iterable[int]) -> dict[int, tuple[Any, str]]:
+    def added(self, known: Iterable[int]) -> dict[int, tuple[list[Any], str]]:
         """Returns the shards that were added to those in `known`.
 
         Returns:
-            By number, the handle of the actor, and the address by which the cluster
+            By number, the handles of the actors, and the address by which the cluster
             knows the shard. Shards that have not joined the cluster yet are left out.
         """
         found = {}
         for number in set(self.present()) - set(known):
             try:
-                actor = ray.get_actor(self.name_of(number))
-                known_as = actor.known_as.remote().future().result(_ANSWER_SECONDS)
-            except (ValueError, futures.TimeoutError, ray.exceptions.RayError):
-                continue  # It has left again, or is being restarted.
+                actors = self.actors_of(number)
+            except ValueError:
+                continue  # It has left again.
+            known_as = _known_as(actors)
             if known_as is not None:
-                found[number] = actor, known_as
+                found[number] = actors, known_as
         return found
+
+
+def _known_as(actors: Iterable[Any]) -> str | None:
+    """Returns what the first actor says that answers; None if it is not known yet."""
+    for actor in actors:
+        try:
+            return actor.known_as.remote().future().result(_ANSWER_SECONDS)
+        except (futures.TimeoutError, ray.exceptions.RayError):
+            continue  # It is being restarted.
+    return None
 
 
 def _is_of(name: str, begin: str) -> bool:
@@ -122,10 +147,10 @@ class ScaleFollower:
         for number in set(self._followers).difference(present):
             self._followers.pop(number).stop()
         known = self._followed.union(self._followers)
-        for number, (actor, known_as) in self._group.added(known).items():
-            self._followers[number] = self._follower_of(actor, known_as)
+        for number, (actors, known_as) in self._group.added(known).items():
+            self._followers[number] = self._follower_of(actors, known_as)
 
-    def _follower_of(self, actor: Any, known_as: str) -> Follower:
+    def _follower_of(self, actors: Sequence[Any], known_as: str) -> Follower:
         return Follower(
-            [actor], [known_as], lambda _, now_at: self._on_move(known_as, now_at)
+            [actors], [known_as], lambda _, now_at: self._on_move(known_as, now_at)
         )

@@ -37,7 +37,6 @@ class Placement:
     def __init__(
         self, bundles: list[dict[str, float]], strategy: str, seconds: float
     ) -> None:
-        self._cpus = sum(bundle["CPU"] for bundle in bundles)
         self._group = placement_group(bundles, strategy=strategy)
         if self._group.wait(seconds):
             return
@@ -60,21 +59,26 @@ class Placement:
             )
         }
 
-    def warn_if_full(self) -> None:
-        """Logs a warning if Ray has no CPU left for a program."""
-        free = ray.available_resources().get("CPU", 0)
-        if free >= 1:
-            return
-        _LOGGER.warning(
-            "of Ray's %g CPUs, these servers reserve %g, and %g are free. A training "
-            "worker reserves one by default, and waits until there is one, perhaps for "
-            "ever: add nodes, use fewer servers, or give them less `cpus`, such as 0.5",
-            *(ray.cluster_resources().get("CPU", 0), self._cpus, free),
-        )
-
     def remove(self) -> None:
         """Gives the room back; Ray ends actors that are still in it."""
         remove_placement_group(self._group)
+
+
+def warn_if_full(reserved: float) -> None:
+    """Logs a warning if Ray has no CPU left for a program.
+
+    Args:
+        reserved: How many CPUs the servers of this cluster reserve.
+    """
+    free = ray.available_resources().get("CPU", 0)
+    if free >= 1:
+        return
+    _LOGGER.warning(
+        "of Ray's %g CPUs, these servers reserve %g, and %g are free. A training "
+        "worker reserves one by default, and waits until there is one, perhaps for "
+        "ever: add nodes, use fewer servers, or give them less `cpus`, such as 0.5",
+        *(ray.cluster_resources().get("CPU", 0), reserved, free),
+    )
 
 
 class Rooms:
@@ -95,9 +99,9 @@ class Rooms:
         self._of = {number: (first, number) for number in range(count)}
         self._free: list[tuple[Placement, int]] = []
 
-    def of(self, number: int) -> tuple[Placement, int]:
-        """Returns the room of a shard: a placement, and the index there."""
-        return self._of[number]
+    def of(self, number: int) -> list[tuple[Placement, int]]:
+        """Returns the room of a shard's actor: a placement, and the index there."""
+        return [self._of[number]]
 
     def reserve(self, numbers: Sequence[int]) -> None:
         """Reserves a room for each shard, of those that are free first.
@@ -130,6 +134,46 @@ class Rooms:
         for placement in {id(each): each for each, _ in rooms}.values():
             if placement is not self._first:
                 placement.remove()
+
+
+class PairRooms:
+    """The rooms of shards with standbys: two for each shard, on two nodes.
+
+    Args:
+        place: Returns a `Placement` of two rooms on different nodes.
+    """
+
+    def __init__(self, place: Callable[[], Placement]) -> None:
+        self._place = place
+        self._of: dict[int, Placement] = {}
+
+    def of(self, number: int) -> list[tuple[Placement, int]]:
+        """Returns the rooms of a shard's two actors, as `Rooms.of` does."""
+        return [(self._of[number], side) for side in range(2)]
+
+    def reserve(self, numbers: Sequence[int]) -> None:
+        """Reserves the rooms of each shard.
+
+        Raises:
+            UnavailableError: If there is no room in time. Then none is reserved.
+        """
+        reserved: list[int] = []
+        try:
+            for number in numbers:
+                self._of[number] = self._place()
+                reserved.append(number)
+        except BaseException:
+            self.give_back(reserved)
+            raise
+
+    def give_back(self, numbers: Sequence[int]) -> None:
+        """Gives the rooms of shards that have ended back to Ray."""
+        for number in numbers:
+            self._of.pop(number).remove()
+
+    def remove(self) -> None:
+        """Gives all rooms back."""
+        self.give_back(list(self._of))
 
 
 def _shown(resources: Mapping[str, float]) -> str:

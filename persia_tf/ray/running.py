@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import datetime
 import logging
 import os
 import secrets
@@ -20,54 +18,24 @@ from persia_tf.cluster import Cluster as ClientCluster
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.processes import memory
-from persia_tf.ray import data_servers, folder_lock, servers, shared_root
-from persia_tf.ray.folder_lock import Entry, FolderLock
+from persia_tf.ray import data_servers, servers, shared_root
+from persia_tf.ray.folder_lock import FolderLock
 from persia_tf.ray.following import Follower, addresses_of
 from persia_tf.ray.group import Group
 from persia_tf.ray.losses import Losses
-from persia_tf.ray.placement import Placement, Rooms
+from persia_tf.ray.pair import PairedShard, PairSettings
+from persia_tf.ray.placement import PairRooms, Placement, Rooms, warn_if_full
 from persia_tf.ray.saving import Saving
+from persia_tf.ray.settings import Settings
+from persia_tf.ray.shards_lock import LockThroughShards, about_driver
 from persia_tf.ray.token_files import token_file
 
 _LOGGER = logging.getLogger("persia.ray")
 
 _STATS_SECONDS = 5.0
 
-# How long a shard may take to read and write the lock of the folder of checkpoints, and
-# how many shards are asked in turn.
-_LOCK_SECONDS = 10.0
-_MOST_ASKED = 3
-
 # How many programs may wait at once for a new address of one server.
 _MOST_WAITING = 10_000
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """The arguments of `ptf.ray.Cluster`, which documents them."""
-
-    shards: int
-    checkpoint_root: str
-    name: str
-    checkpoint_interval: float | None
-    recovery_root: str
-    embedding_workers: int
-    data_workers: int
-    insecure: bool
-    cache_rows: int
-    worker_timeout: float
-    memory_limit: int | None
-    cpus: float
-    strategy: str
-    auth_token_file: str | None
-    tls: tls_lib.TLS | None
-    start_timeout: float
-    log_level: str
-
-    @property
-    def checkpoint_folder(self) -> str:
-        """The folder of this cluster's checkpoints."""
-        return f"{self.checkpoint_root.rstrip('/')}/{self.name}"
 
 
 class Running:
@@ -82,7 +50,7 @@ class Running:
         token_path: A file with it.
         group: The shards, for processes that follow them.
         numbers: The number of each shard in `group`.
-        shards: Handles of the shards' actors.
+        shards: For each shard, the handles of its actors: one, and that of its standby.
         workers: Handles of the embedding workers' actors.
         addresses: The address of each shard now.
         data_service: The actors of data workers and their dispatcher, or None.
@@ -115,29 +83,24 @@ class Running:
 
     def _start_servers(self, stack: contextlib.ExitStack) -> None:
         settings = self._settings
-        placed = self._place()
-        stack.callback(placed.remove)
+        self._make_rooms(stack)
         hosting = servers.Hosting(self.token, settings.tls, settings.log_level)
         unique = secrets.token_hex(8)
         recovery = os.path.join(
             settings.recovery_root, f".{settings.name}-recovery-{unique}"
         )
-        self.group = Group(f"persia-{unique}")
-        self._rooms = Rooms(placed, settings.shards, self._place_shards)
-        stack.callback(self._rooms.remove)
+        self.group = Group(f"persia-{unique}", settings.standbys)
         deadline = time.monotonic() + settings.start_timeout
-        memory_limit = str(settings.memory_limit or memory.share_of(settings.shards))
-        self._shard_arguments = (
-            *(hosting, settings.checkpoint_root, recovery, memory_limit),
-        )
+        limit = str(settings.memory_limit or memory.share_of(settings.shard_processes))
+        self._shard_arguments = hosting, settings.checkpoint_root, recovery, limit
         self.numbers = list(range(settings.shards))
         self._next_number = settings.shards
         self.shards = [self._shard(number) for number in self.numbers]
-        self.addresses = self._wait_for("shard", self.shards, deadline)
+        self.addresses = self._wait_for_shards(self.shards, deadline)
         stack.callback(self._remove_recovery)
         check_shared(settings, self.shards, self.addresses)
         self.workers = [
-            self._actor(servers.Worker, placed, settings.shards + index)(
+            self._actor(servers.Worker, *self._room_of_other(index))(
                 *(hosting, self.group, list(self.addresses)),
                 *(settings.worker_timeout, settings.cache_rows),
             )
@@ -147,21 +110,20 @@ class Running:
         self.data_service: data_servers.DataService | None = None
         self.dispatcher: str | None = None
         if settings.data_workers:
-            self._start_data_workers(stack, placed, recovery, deadline)
+            self._start_data_workers(stack, recovery, deadline)
         # The addresses by which this process may know servers; those of embedding
         # workers that Ray restarts are unknown to it.
         self._known = {*self.addresses, *workers}
         self._lock = FolderLock(
-            _LockThroughShards(self.shards, settings.checkpoint_folder),
-            *(settings.checkpoint_folder, _about_driver()),
+            LockThroughShards(self.shards, settings.checkpoint_folder),
+            *(settings.checkpoint_folder, about_driver()),
         )
         stack.callback(self._lock.stop)
-        placed.warn_if_full()
+        warn_if_full(settings.reserved_cpus)
 
     def _start_data_workers(
         self,
         stack: contextlib.ExitStack,
-        placed: Placement,
         recovery: str,
         deadline: float,
     ) -> None:
@@ -176,29 +138,50 @@ class Running:
         [self.dispatcher] = self._wait_for(
             "dispatcher of data workers", [self.data_service.dispatcher], deadline
         )
-        first = settings.shards + settings.embedding_workers
+        first = settings.embedding_workers
         makers = [
-            self._actor(data_servers.DataWorker, placed, first + index)
+            self._actor(data_servers.DataWorker, *self._room_of_other(first + index))
             for index in range(settings.data_workers)
         ]
         self.data_service.start_workers(makers, self.dispatcher)
         self._wait_for("data worker", self.data_service.workers, deadline)
 
-    def _place(self) -> Placement:
+    def _make_rooms(self, stack: contextlib.ExitStack) -> None:
+        """Reserves the rooms of all servers."""
         settings = self._settings
-        worker = {"CPU": settings.cpus}
-        return Placement(
-            [self._shard_resources()] * settings.shards
-            + [worker] * (settings.embedding_workers + settings.data_workers),
-            *(settings.strategy, settings.start_timeout),
-        )
+        other = {"CPU": settings.cpus}
+        others = [other] * (settings.embedding_workers + settings.data_workers)
+        self._rooms: Rooms | PairRooms
+        if settings.standbys:
+            self._rooms = PairRooms(
+                lambda: self._place([self._shard_resources()] * 2, "STRICT_SPREAD")
+            )
+            stack.callback(self._rooms.remove)
+            self._rooms.reserve(range(settings.shards))
+        if settings.standbys and not others:
+            return
+        shards = 0 if settings.standbys else settings.shards
+        placed = self._place([self._shard_resources()] * shards + others)
+        stack.callback(placed.remove)
+        self._placed_others = placed, shards
+        if not settings.standbys:
+            self._rooms = Rooms(
+                *(placed, shards),
+                lambda count: self._place([self._shard_resources()] * count),
+            )
+            stack.callback(self._rooms.remove)
 
-    def _place_shards(self, count: int) -> Placement:
-        """Reserves room for shards that are added."""
+    def _room_of_other(self, index: int) -> tuple[Placement, int]:
+        """Returns the room of an embedding worker or data worker."""
+        placed, first = self._placed_others
+        return placed, first + index
+
+    def _place(
+        self, bundles: list[dict[str, float]], strategy: str | None = None
+    ) -> Placement:
         settings = self._settings
         return Placement(
-            *([self._shard_resources()] * count, settings.strategy),
-            settings.start_timeout,
+            *(bundles, strategy or settings.strategy, settings.start_timeout)
         )
 
     def _shard_resources(self) -> dict[str, float]:
@@ -207,19 +190,31 @@ class Running:
             resources["memory"] = self._settings.memory_limit
         return resources
 
-    def _shard(self, number: int) -> Any:
-        """Starts a shard's actor in its room."""
-        return self._actor(
-            *(servers.Shard, *self._rooms.of(number)),
-            name=self.group.name_of(number),
-            memory=self._settings.memory_limit,
-        )(number, *self._shard_arguments)
+    def _shard(self, number: int) -> list[Any]:
+        """Starts a shard's actors in their rooms."""
+        settings = self._settings
+        makers = [
+            self._actor(
+                PairedShard if settings.standbys else servers.Shard,
+                *room,
+                name=name,
+                memory=settings.memory_limit,
+            )
+            for name, room in zip(self.group.names_of(number), self._rooms.of(number))
+        ]
+        if not settings.standbys:
+            return [makers[0](number, *self._shard_arguments)]
+        pair = PairSettings(
+            *(*self._shard_arguments, self.group),
+            *(settings.log_root, settings.acknowledge),
+        )
+        return [make(number, side, pair) for side, make in enumerate(makers)]
 
-    def start_shards(self, count: int) -> list[tuple[int, Any, str]]:
+    def start_shards(self, count: int) -> list[tuple[int, list[Any], str]]:
         """Starts shards that are no members of the cluster yet.
 
         Returns:
-            The number, the handle and the address of each.
+            The number, the handles and the address of each.
 
         Raises:
             UnavailableError: If Ray finds no room, or one of them does not start. Then
@@ -231,24 +226,24 @@ class Running:
         started = [self._shard(number) for number in numbers]
         deadline = time.monotonic() + self._settings.start_timeout
         try:
-            addresses = self._wait_for("shard", started, deadline)
+            addresses = self._wait_for_shards(started, deadline)
             check_shared(self._settings, started, addresses)
         except BaseException:
-            for actor in started:
-                ray.kill(actor, no_restart=True)
+            for actors in started:
+                kill(actors)
             self._rooms.give_back(numbers)
             raise
         return list(zip(numbers, started, addresses))
 
-    def follow(self, number: int, actor: Any, address: str) -> None:
+    def follow(self, number: int, actors: list[Any], address: str) -> None:
         """Counts a shard that `start_shards` has started as one of the cluster's."""
         place = len(self.shards)
         self.numbers.append(number)
-        self.shards.append(actor)
+        self.shards.append(actors)
         self.addresses.append(address)
         self._known.add(address)
         self._added[number] = Follower(
-            *([actor], [address]),
+            *([actors], [address]),
             lambda _, now_at: self._on_move(place, address, now_at),
         )
 
@@ -260,7 +255,9 @@ class Running:
         else:
             self._follower.forget(number)
         self.addresses.pop()
-        ray.kill(self.shards.pop(), no_restart=True)
+        actors = self.shards.pop()
+        self._remove_logs([actors])
+        kill(actors)
         self._rooms.give_back([number])
 
     def _on_move(self, place: int, known_as: str, now_at: str) -> None:
@@ -268,7 +265,10 @@ class Running:
         session.move_shard(known_as, now_at)
         self.addresses[place] = now_at
         self._known.add(now_at)
-        self.losses.add(place, now_at)
+        if self._settings.standbys:
+            _LOGGER.warning("shard %d is at %s from now on", place, now_at)
+        else:
+            self.losses.add(place, now_at)
 
     def _stop_added(self) -> None:
         for follower in self._added.values():
@@ -288,10 +288,17 @@ class Running:
             .remote
         )
 
+    def _wait_for_shards(
+        self, shards: Sequence[Sequence[Any]], deadline: float
+    ) -> list[str]:
+        """Waits until all actors of shards serve; returns the shards' addresses."""
+        actors = [actor for each in shards for actor in each]
+        return self._wait_for("shard", actors, deadline)[:: 1 + self.group.standbys]
+
     def _wait_for(self, what: str, actors: Sequence[Any], deadline: float) -> list[str]:
         left = max(0.0, deadline - time.monotonic())
         try:
-            return addresses_of(actors, left)
+            return addresses_of([[actor] for actor in actors], left)
         except ray.exceptions.GetTimeoutError as error:
             raise errors.UnavailableError(
                 f"not every {what} started within {self._settings.start_timeout:g} s: "
@@ -311,7 +318,16 @@ class Running:
     def _remove_recovery(self) -> None:
         """Removes the recovery folders; a shard that is away leaves them behind."""
         with contextlib.suppress(ray.exceptions.RayError):
-            ray.get(self.shards[0].remove_recovery.remote(), timeout=_STATS_SECONDS)
+            ray.get(self.shards[0][0].remove_recovery.remote(), timeout=_STATS_SECONDS)
+        self._remove_logs(self.shards)
+
+    def _remove_logs(self, shards: Sequence[Sequence[Any]]) -> None:
+        """Removes the folders that shards with standbys have on their own nodes."""
+        if not self._settings.standbys:
+            return
+        removed = [actor.remove_log.remote() for each in shards for actor in each]
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.get(removed, timeout=_STATS_SECONDS)
 
     def _start_threads(self, stack: contextlib.ExitStack) -> None:
         settings = self._settings
@@ -347,47 +363,14 @@ class Running:
         stack.callback(self.saving.stop)
 
 
-class _LockThroughShards:
-    """Reaches the lock of a folder through the shards, for `FolderLock`.
-
-    The driver may be on a machine that does not have the folder.
-    """
-
-    def __init__(self, shards: Sequence[Any], folder: str) -> None:
-        self._shards = shards
-        self._path = folder_lock.path_of(folder)
-        self._asked = 0  # Counts requests, so that shards take turns.
-
-    def hold(self, entry: Entry, instead_of: Entry | None) -> Entry:
-        return self._call("hold_lock", entry, instead_of)
-
-    def release(self, holder: str) -> None:
-        self._call("release_lock", holder)
-
-    def _call(self, method: str, *arguments: Any) -> Any:
-        """Calls a method of one shard; if that fails, of the next ones."""
-        for _ in range(min(len(self._shards), _MOST_ASKED)):
-            shard = self._shards[self._asked % len(self._shards)]
-            try:
-                return ray.get(
-                    getattr(shard, method).remote(self._path, *arguments),
-                    timeout=_LOCK_SECONDS,
-                )
-            except ray.exceptions.RayError as error:
-                failure = error
-                self._asked += 1
-        raise errors.UnavailableError(
-            f"no shard answered a request for the lock {self._path}: {failure}"
-        ) from failure
-
-
-def _about_driver() -> str:
-    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    return f"process {os.getpid()} of {os.uname().nodename}, from {now}"
+def kill(actors: Sequence[Any]) -> None:
+    """Ends actors for good."""
+    for actor in actors:
+        ray.kill(actor, no_restart=True)
 
 
 def check_shared(
-    settings: Settings, shards: Sequence[Any], addresses: Sequence[str]
+    settings: Settings, shards: Sequence[Sequence[Any]], addresses: Sequence[str]
 ) -> None:
     """Checks that the nodes of some shards share the folder of records.
 
@@ -395,11 +378,13 @@ def check_shared(
         FailedPreconditionError: If they do not.
     """
     seconds = settings.start_timeout
-    mark = ray.get(shards[0].leave_mark.remote(), timeout=seconds)
+    actors = [actor for each in shards for actor in each]
+    mark = ray.get(actors[0].leave_mark.remote(), timeout=seconds)
     try:
         seen = ray.get(
-            [shard.sees_mark.remote(mark) for shard in shards], timeout=seconds
+            [actor.sees_mark.remote(mark) for actor in actors], timeout=seconds
         )
     finally:
-        ray.get(shards[0].remove_mark.remote(mark), timeout=seconds)
-    shared_root.check(settings.recovery_root, addresses, seen)
+        ray.get(actors[0].remove_mark.remote(mark), timeout=seconds)
+    hosts = [each for each in addresses for _ in range(1 + settings.standbys)]
+    shared_root.check(settings.recovery_root, hosts, seen)

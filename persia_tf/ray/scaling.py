@@ -65,11 +65,12 @@ def _tell_addresses(admin: ClusterAdmin, running: Running) -> None:
 
 def _add(admin: ClusterAdmin, running: Running, count: int) -> None:
     """Starts shards, and makes them members of the cluster."""
-    for number, actor, address in running.start_shards(count):
+    for number, actors, address in running.start_shards(count):
         try:
             admin.join(address)
-            ray.get(actor.set_known_as.remote(address), timeout=_RECORD_SECONDS)
+            ray.get(actors[0].set_known_as.remote(address), timeout=_RECORD_SECONDS)
         except Exception:
-            ray.kill(actor, no_restart=True)
+            for actor in actors:
+                ray.kill(actor, no_restart=True)
             raise
-        running.follow(number, actor, address)
+        running.follow(number, actors, address)

@@ -107,7 +107,62 @@ class _Actor(Addressed):
         formatter.place = self._address
 
 
-class Shard(_Actor):
+class OnSharedFolder:
+    """What the actor of any shard does in the folders that all nodes share.
+
+    Args:
+        shard: The shard's number.
+        recovery_folder: The folder of this cluster's recovery folders, within a folder
+            that all nodes share.
+    """
+
+    def __init__(self, shard: int, recovery_folder: str) -> None:
+        self._shared = recovery_folder
+        self._own = os.path.join(recovery_folder, f"ps-{shard}")
+        # Beside the folders of starts, so that it stays when the shard is restarted.
+        self._known_as = Path(f"{self._own}-address")
+
+    async def known_as(self) -> str | None:
+        """Returns the address at which an added shard joined; None if it has not."""
+        try:
+            return self._known_as.read_text()
+        except FileNotFoundError:
+            return None
+
+    async def set_known_as(self, address: str) -> None:
+        """Records that the shard has joined the cluster at an address."""
+        self._known_as.parent.mkdir(parents=True, exist_ok=True)
+        self._known_as.write_text(address)
+
+    async def leave_mark(self) -> str:
+        """See `shared_root.leave_mark`."""
+        return shared_root.leave_mark(self._shared)
+
+    async def sees_mark(self, name: str) -> bool:
+        """See `shared_root.sees_mark`."""
+        return shared_root.sees_mark(self._shared, name)
+
+    async def remove_mark(self, name: str) -> None:
+        """See `shared_root.remove_mark`."""
+        shared_root.remove_mark(self._shared, name)
+
+    async def remove_recovery(self) -> None:
+        """Removes the recovery folders of all shards, before they are stopped."""
+        shutil.rmtree(self._shared, ignore_errors=True)
+
+    async def hold_lock(
+        self, path: str, entry: folder_lock.Entry, instead_of: folder_lock.Entry | None
+    ) -> folder_lock.Entry:
+        """See `folder_lock.hold`."""
+        # On a thread, since a request to a URL may take long.
+        return await asyncio.to_thread(folder_lock.hold, path, entry, instead_of)
+
+    async def release_lock(self, path: str, holder: str) -> None:
+        """See `folder_lock.release`."""
+        await asyncio.to_thread(folder_lock.release, path, holder)
+
+
+class Shard(OnSharedFolder, _Actor):
     """A shard, which recovers from the newest checkpoint when it is restarted.
 
     Args:
@@ -127,12 +182,9 @@ class Shard(_Actor):
         recovery_folder: str,
         memory_limit: str,
     ) -> None:
+        OnSharedFolder.__init__(self, index, recovery_folder)
         if files.is_url(checkpoint_root):
             files.reach_urls(checkpoint_root)
-        self._shared = recovery_folder
-        own = os.path.join(recovery_folder, f"ps-{index}")
-        # Beside the folders of starts, so that it stays when the shard is restarted.
-        self._known_as = Path(f"{own}-address")
         values = {
             "checkpoint_root": checkpoint_root,
             "recovery": "checkpoint",
@@ -140,11 +192,12 @@ class Shard(_Actor):
         }
 
         def start() -> None:
-            folder = recovery_folders.next_folder(own)
+            folder = recovery_folders.next_folder(self._own)
             values["recovery_folder"] = folder
             try:
-                super(Shard, self).__init__(
-                    *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values)
+                _Actor.__init__(
+                    self,
+                    *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values),
                 )
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -153,46 +206,8 @@ class Shard(_Actor):
 
         until_it_starts(start)
 
-    async def known_as(self) -> str | None:
-        """Returns the address at which an added shard joined; None if it has not."""
-        try:
-            return self._known_as.read_text()
-        except FileNotFoundError:
-            return None
 
-    async def set_known_as(self, address: str) -> None:
-        """Records that the shard has joined the cluster at an address."""
-        self._known_as.write_text(address)
-
-    async def leave_mark(self) -> str:
-        """See `shared_root.leave_mark`."""
-        return shared_root.leave_mark(self._shared)
-
-    async def sees_mark(self, name: str) -> bool:
-        """See `shared_root.sees_mark`."""
-        return shared_root.sees_mark(self._shared, name)
-
-    async def remove_recovery(self) -> None:
-        """Removes the recovery folders of all shards, before they are stopped."""
-        shutil.rmtree(self._shared, ignore_errors=True)
-
-    async def hold_lock(
-        self, path: str, entry: folder_lock.Entry, instead_of: folder_lock.Entry | None
-    ) -> folder_lock.Entry:
-        """See `folder_lock.hold`."""
-        # On a thread, since a request to a URL may take long.
-        return await asyncio.to_thread(folder_lock.hold, path, entry, instead_of)
-
-    async def release_lock(self, path: str, holder: str) -> None:
-        """See `folder_lock.release`."""
-        await asyncio.to_thread(folder_lock.release, path, holder)
-
-    async def remove_mark(self, name: str) -> None:
-        """See `shared_root.remove_mark`."""
-        shared_root.remove_mark(self._shared, name)
-
-
-def _is_restarted() -> bool:
+def is_restarted() -> bool:
     """Returns whether Ray has restarted this actor."""
     with warnings.catch_warnings():
         # Ray itself calls what it has deprecated.
@@ -205,8 +220,11 @@ def until_it_starts(start: Callable[[], None]) -> None:
 
     Ray gives up an actor whose constructor raises.
     """
-    if not _is_restarted():
-        return start()
+    return retried(start) if is_restarted() else start()
+
+
+def retried(start: Callable[[], None]) -> None:
+    """Starts a server, again and again until it starts."""
     while True:
         try:
             return start()
@@ -248,7 +266,7 @@ class Worker(_Actor):
         # Some of the first shards may have left when Ray restarts this actor.
         first = [each for each in group.present() if each < len(addresses)]
         self._follower = Follower(
-            [ray.get_actor(group.name_of(number)) for number in first],
+            [group.actors_of(number) for number in first],
             [addresses[number] for number in first],
             lambda index, now_at: self._server.move_shard(first[index], now_at),
         )

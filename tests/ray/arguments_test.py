@@ -11,6 +11,10 @@ pytest.importorskip("ray")
     ("argument", "value", "error", "message"),
     [
         ("shards", 0, ValueError, "`shards` must be an integer from 1"),
+        ("standbys", 2, ValueError, "`standbys` must be an integer from 0 to 1"),
+        ("acknowledge", "all", ValueError, "`acknowledge` must be one of"),
+        ("acknowledge", "standby", ValueError, "`acknowledge` and `log_root` need"),
+        ("log_root", "/logs", ValueError, "`acknowledge` and `log_root` need"),
         ("embedding_workers", -1, ValueError, "`embedding_workers` must be an integer"),
         ("data_workers", -1, ValueError, "`data_workers` must be an integer from 0"),
         ("insecure", 1, TypeError, "`insecure` must be a bool"),

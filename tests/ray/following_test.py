@@ -69,7 +69,7 @@ def follow(ray):
     def start(on_move=None):
         moves = queue.Queue()
         move = on_move or (lambda index, address: moves.put((index, address)))
-        started.append(Follower([ray.server()], ["a:1"], move))
+        started.append(Follower([[ray.server()]], ["a:1"], move))
         return moves
 
     yield start
@@ -131,7 +131,7 @@ def test_an_answer_that_never_comes_is_given_up(ray, follow, monkeypatch):
 
 
 def test_the_end_cancels_what_servers_hold(ray):
-    follower = Follower([ray.server()], ["a:1"], lambda *_: None)
+    follower = Follower([[ray.server()]], ["a:1"], lambda *_: None)
     held = ray.calls.get(timeout=SECONDS)[1]
     follower.stop()
     assert ray.cancelled == [held]
