@@ -25,7 +25,7 @@ from persia_tf.current_cluster import current_cluster
 
 # For how long a restore is begun again while slots move from shard to shard.
 _MOST_WAIT_SECONDS = 60
-_PAUSE_SECONDS = 1
+_PAUSE_SECONDS = 0.1
 
 
 def restore(

@@ -27,11 +27,8 @@ def moving(shards) -> Iterator[None]:
     def move() -> None:
         try:
             with ClusterAdmin(addresses[:1], 20) as admin:
-                # Shards join and leave seldom enough for a save or a restore, which
-                # begins again if one does meanwhile, to end in time.
-                while not is_ended.wait(0.3):
+                while not is_ended.is_set():
                     reshard(admin, addresses)
-                    is_ended.wait(0.3)
                     reshard(admin, addresses[:2])
         except BaseException as error:
             failures.append(error)
