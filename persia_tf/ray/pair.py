@@ -156,10 +156,14 @@ class PairedShard(OnSharedFolder):
 
     def _run(self) -> None:
         """Begins again after a restart, and then watches the shard as its standby."""
-        if self._server is None:
-            self._resume()
         while not self._serves:
-            self._watch()
+            try:
+                self._resume() if self._server is None else self._watch()
+            except Exception:  # Such as that of a shared folder that is away.
+                _LOGGER.exception(
+                    "shard %d: its other actor is asked again", self._shard
+                )
+                time.sleep(_LOST_SECONDS)
 
     def _resume(self) -> None:
         """Finds who serves the shard, and becomes that, or its standby."""
