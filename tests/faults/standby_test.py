@@ -376,7 +376,7 @@ def test_a_launched_standby_that_is_killed_comes_back(start_launch):
     assert launch.stop() == launch.steps * BATCH
 
 
-@pytest.mark.parametrize("standbys", [0, 1])
+@pytest.mark.parametrize("standbys", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_next_launch_goes_on_where_the_promoted_one_was(
     start_launch, tmp_path, standbys
 ):

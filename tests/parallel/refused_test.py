@@ -95,6 +95,7 @@ say(
 """
 
 
+@pytest.mark.slow
 def test_optimizers_that_need_whole_weights(run_workers):
     from group_programs import preamble
 

@@ -36,6 +36,7 @@ say(
 """
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_tensorflow(run_workers, tmp_path):
     program = preamble() + STATE + CHECKPOINT.replace("FOLDER", repr(str(tmp_path)))
     for ended in run_workers(program):

@@ -74,6 +74,7 @@ say(losses=[loss, after, again], sizes=[whole_size, part_size])
 """
 
 
+@pytest.mark.slow
 def test_a_model_is_compiled_again_and_divided_again(run_workers):
     for ended in run_workers(preamble() + AGAIN):
         result = ended.result()

@@ -62,7 +62,7 @@ def test_shards_are_added_and_removed(start_cluster, workers):
     assert cluster.losses == []
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_an_added_shard_that_is_killed_is_followed(start_cluster, workers):
     cluster = start_cluster(shards=1, cpus=0.5, embedding_workers=workers)
     with connected(cluster):

@@ -65,7 +65,7 @@ def lose(cluster, shard):
     wait_until(lambda: cluster.shards != before, "the other process")
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_shard_that_is_lost_is_its_standbys(start_pairs, workers):
     cluster = start_pairs(shards=2, embedding_workers=workers, acknowledge="standby")
     with connected(cluster):
@@ -94,6 +94,7 @@ def test_a_program_that_was_idle_finds_a_shard_again(start_pairs):
         train(model, 1)
 
 
+@pytest.mark.slow
 def test_training_goes_on_while_a_standby_is_away(start_pairs):
     cluster = start_pairs(shards=1)
     with connected(cluster):
@@ -109,7 +110,7 @@ def test_training_goes_on_while_a_standby_is_away(start_pairs):
         assert cluster.shards == where
 
 
-@pytest.mark.parametrize("losses", [0, 1])
+@pytest.mark.parametrize("losses", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_both_processes_of_a_shard_end(start_pairs, losses):
     cluster = start_pairs(shards=1)
     with connected(cluster):
