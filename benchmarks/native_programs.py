@@ -23,13 +23,13 @@ def can_build() -> bool:
     )
 
 
-def build(name: str) -> Path:
-    """Builds the program in benchmarks/`name`; returns its path."""
-    command = [sys.executable, str(ROOT / "tools/native_build.py"), "release", name]
+def build(name: str, checkout: Path = ROOT) -> Path:
+    """Builds the program in benchmarks/`name` of a checkout; returns its path."""
+    command = [sys.executable, str(checkout / "tools/native_build.py"), "release", name]
     built = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if built.returncode:
         raise SystemExit(built.stdout)
-    return ROOT / "build/native" / name
+    return checkout / "build/native" / name
 
 
 def machine() -> dict[str, object]:

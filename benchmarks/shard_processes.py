@@ -34,18 +34,22 @@ class ShardProcess(NamedTuple):
 
 @contextlib.contextmanager
 def running_shards(
-    count: int, options: Sequence[str] = ()
+    count: int, options: Sequence[str] = (), checkout: Path | None = None
 ) -> Iterator[list[ShardProcess]]:
     """Runs shards on free ports of loopback until the block ends.
 
     Args:
         count: The number of shards.
         options: Further command line options of each.
+        checkout: Whose shards run; None for those of this environment.
     """
+    command = [*_SHARD, *options]
+    if checkout is not None:
+        command = ["env", "-C", str(checkout), f"PYTHONPATH={checkout}", *command]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         yield [
-            stack.enter_context(_listening([*_SHARD, *options], folder / str(index)))
+            stack.enter_context(_listening(command, folder / str(index)))
             for index in range(count)
         ]
 

@@ -34,6 +34,15 @@ std::unique_ptr<EmbeddingService> Connect(
   return std::move(*service);
 }
 
+void Create(EmbeddingService* service, size_t table) {
+  CreateTableRequest request;
+  request.deadline = DeadlineAfter(kDeadlineSeconds);
+  request.config = ConfigOf(table);
+  CheckOk(Await([&](DoneCallback done) {
+    service->CreateTable(&request, std::move(done));
+  }));
+}
+
 class RemoteRequester : public Requester {
  public:
   RemoteRequester(const RequestIds* ids, RemoteWork work,
@@ -42,6 +51,8 @@ class RemoteRequester : public Requester {
       : ids_(ids), work_(work), turn_(first), service_(Connect(shards)) {
     for (size_t table = 0; table < ids->tables(); ++table) {
       keys_.push_back(HashName(ConfigOf(table).name));
+      // As every program that trains does, which thus learns of the cluster.
+      Create(service_.get(), table);
     }
     size_t most_rows = 0;
     for (size_t request = 0; request < ids->requests(); ++request) {
@@ -206,15 +217,6 @@ class DedupeRequester : public Requester {
   const RequestIds* const ids_;
   size_t turn_;
 };
-
-void Create(EmbeddingService* service, size_t table) {
-  CreateTableRequest request;
-  request.deadline = DeadlineAfter(kDeadlineSeconds);
-  request.config = ConfigOf(table);
-  CheckOk(Await([&](DoneCallback done) {
-    service->CreateTable(&request, std::move(done));
-  }));
-}
 
 void CreateRows(EmbeddingService* service, size_t table,
                 Span<const int64_t> ids) {

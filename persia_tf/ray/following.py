@@ -56,8 +56,9 @@ def _address_of(actors: Sequence[Any], deadline: float) -> str:
             _cancel(reference)
             if most == left:
                 raise
-        except ray.exceptions.ActorUnavailableError:  # It is being restarted.
-            if left == 0.0:
+        except ray.exceptions.RayActorError as error:
+            is_restarting = isinstance(error, ray.exceptions.ActorUnavailableError)
+            if left == 0.0 or not (is_restarting or len(actors) > 1):
                 raise
             time.sleep(_RETRY_SECONDS)
     raise AssertionError("a server has an actor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import threading
@@ -12,6 +13,9 @@ from typing import Any
 import ray
 
 from persia_tf.ray.following import Follower
+
+# How the name of a shard's second actor ends.
+_STANDBY = "-standby"
 
 _LOGGER = logging.getLogger("persia.ray")
 
@@ -38,15 +42,21 @@ class Group:
     def names_of(self, number: int) -> list[str]:
         """Returns the names of the actors that know where a shard is."""
         first = f"{self._begin}{number}"
-        return [first, f"{first}-standby"][: 1 + self.standbys]
+        return [first, f"{first}{_STANDBY}"][: 1 + self.standbys]
 
     def actors_of(self, number: int) -> list[Any]:
-        """Returns the handles of these actors.
+        """Returns the handles of those of these actors that there are.
 
         Raises:
-            ValueError: If the shard was removed.
+            ValueError: If there are none: the shard was removed.
         """
-        return [ray.get_actor(name) for name in self.names_of(number)]
+        found = []
+        for name in self.names_of(number):
+            with contextlib.suppress(ValueError):
+                found.append(ray.get_actor(name))
+        if not found:
+            raise ValueError(f"shard {number} was removed")
+        return found
 
     @property
     def _begin(self) -> str:
@@ -58,8 +68,12 @@ class Group:
         Shards that Ray is restarting count; those that were removed do not.
         """
         begin = self._begin
-        names = ray.util.list_named_actors()
-        return sorted(int(each[len(begin) :]) for each in names if _is_of(each, begin))
+        rests = (
+            each.removeprefix(begin).removesuffix(_STANDBY)
+            for each in ray.util.list_named_actors()
+            if each.startswith(begin)
+        )
+        return sorted({int(rest) for rest in rests})
 
     def added(self, known: Iterable[int]) -> dict[int, tuple[list[Any], str]]:
         """Returns the shards that were added to those in `known`.
@@ -88,10 +102,6 @@ def _known_as(actors: Iterable[Any]) -> str | None:
         except (futures.TimeoutError, ray.exceptions.RayError):
             continue  # It is being restarted.
     return None
-
-
-def _is_of(name: str, begin: str) -> bool:
-    return name.startswith(begin) and name[len(begin) :].isdigit()
 
 
 class ScaleFollower:

@@ -11,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import functools
 import logging
-import shutil
 import tempfile
 import threading
 import time
@@ -28,13 +26,16 @@ from persia_tf.native import servers
 from persia_tf.processes import health, log, memory
 from persia_tf.processes.native_server import Server
 from persia_tf.ray.group import Group
-from persia_tf.ray.pair_record import PairRecord, Serving
-from persia_tf.ray.servers import Hosting, OnSharedFolder, is_restarted, retried
+from persia_tf.ray.pair_record import LogFolder, PairRecord, Serving
+from persia_tf.ray.servers import Hosting, OnSharedFolder, is_restarted
 from persia_tf.ray.token_files import token_file
 from persia_tf.resharding.admin import ClusterAdmin
 from persia_tf.resharding.promotion import promote
 
 _LOGGER = logging.getLogger("persia.ray")
+
+# What a call of an actor raises that is away, being restarted, or gone.
+_NO_ANSWER = (ValueError, futures.TimeoutError, ray.exceptions.RayError)
 
 # How long the other actor may hold back the answer that the shard is where it was, and
 # how much later it is asked again.
@@ -42,8 +43,11 @@ _HOLD_SECONDS = 60.0
 _LATE_SECONDS = 15.0
 # How long it may take to become the shard.
 _PROMOTION_SECONDS = 60.0
-# The time between two questions to an actor that did not answer.
+# The time between two questions to an actor that does not answer, or has not the rows.
 _RETRY_SECONDS = 0.2
+_MOST_RETRY_SECONDS = 5.0
+# The time after an error, such as that of a shared folder that is away.
+_ERROR_SECONDS = 2.0
 # How often an actor that finds nobody with the shard's rows says so.
 _LOST_SECONDS = 10.0
 # How long the other shards may take to learn where a shard is.
@@ -75,10 +79,10 @@ class PairSettings:
     log_root: str | None
     acknowledge: str
 
-    def log_folder(self, shard: int, side: int) -> Path:
+    def log_folder(self, shard: int, side: int) -> LogFolder:
         """Returns the recovery folder of an actor, on this node."""
-        root = self.log_root or tempfile.gettempdir()
-        return Path(root) / self.group.prefix / f"ps-{shard}-{side}"
+        root = Path(self.log_root or tempfile.gettempdir())
+        return LogFolder(root / self.group.prefix / f"ps-{shard}-{side}")
 
 
 class PairedShard(OnSharedFolder):
@@ -92,28 +96,26 @@ class PairedShard(OnSharedFolder):
 
     def __init__(self, shard: int, side: int, settings: PairSettings) -> None:
         OnSharedFolder.__init__(self, shard, settings.recovery_folder)
-        if files.is_url(settings.checkpoint_root):
-            files.reach_urls(settings.checkpoint_root)
         self._shard = shard
         self._side = side
+        self._other = settings.group.names_of(shard)[1 - side]
         self._settings = settings
         self._formatter = log.start(settings.hosting.log_level, "persia.ps")
-        self._record = PairRecord(self._own)
+        self._record = PairRecord(self._own, side)
         self._folder = settings.log_folder(shard, side)
         self._server: Server | None = None
         # Held while this actor becomes the shard, or follows another process.
         self._changing = threading.Lock()
         self._serves = False
+        # How many times the other actor has asked this one to take over.
+        self._asked = 0
         # Where the shard is, as far as this actor knows.
         self._shard_at: str | None = None
         self._moved = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        restarted = is_restarted()
-        self._record.set_node_of(side, ray.get_runtime_context().get_node_id())
-        if not restarted and side == 0:
-            self._serve(None)
-        elif not restarted:
-            self._stand_by(self._ask("address", None))
+        # Ray gives up an actor whose constructor raises, so a restart is the thread's.
+        if not _is_restarted():
+            self._begin()
         threading.Thread(target=self._run, name="persia-ray-pair", daemon=True).start()
 
     async def address(self, known: str | None = None, seconds: float = 0.0) -> str:
@@ -132,10 +134,8 @@ class PairedShard(OnSharedFolder):
             left = until - time.monotonic()
             if now_at is not None and (now_at != known or left <= 0.0):
                 return now_at
-            try:
+            with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(moved.wait(), None if now_at is None else left)
-            except asyncio.TimeoutError:
-                continue
 
     async def take_over(self) -> str | None:
         """Serves the shard, since the other actor's process has ended.
@@ -144,39 +144,70 @@ class PairedShard(OnSharedFolder):
             The address at which this actor serves the shard; None if it has not all
             rows.
         """
-        return await asyncio.to_thread(self._take_over)
+        self._asked += 1
+        return await asyncio.to_thread(self._take_over, self._asked)
 
     async def own_address(self) -> str | None:
-        """Returns the address of this actor's own process; None if it starts."""
-        return None if self._server is None else str(self._server.address)
+        """Returns the address of this actor's own process; None while it starts."""
+        server = self._server
+        return None if server is None else str(server.address)
 
     async def remove_log(self) -> None:
-        """Removes this actor's recovery folder, before it is stopped."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Stops the server for good, and removes its recovery folder."""
+        await asyncio.to_thread(self._remove_log)
+
+    def _remove_log(self) -> None:
+        with self._changing:
+            self._serves = True  # Ends the thread.
+            self._stop()
+            self._folder.remove()
+
+    def _begin(self) -> None:
+        """Starts the server for the first time."""
+        self._reach_files()
+        if self._side == 0:
+            self._serve(self._record.serving(), keep=False)
+        else:
+            self._stand_by(self._ask("address", None))
+
+    def _reach_files(self) -> None:
+        if files.is_url(self._settings.checkpoint_root):
+            files.reach_urls(self._settings.checkpoint_root)
+        self._record.set_node(ray.get_runtime_context().get_node_id())
 
     def _run(self) -> None:
         """Begins again after a restart, and then watches the shard as its standby."""
         while not self._serves:
             try:
-                self._resume() if self._server is None else self._watch()
-            except Exception:  # Such as that of a shared folder that is away.
-                _LOGGER.exception(
-                    "shard %d: its other actor is asked again", self._shard
-                )
-                time.sleep(_LOST_SECONDS)
+                if self._server is None or self._shard_at is None:
+                    self._resume()
+                else:
+                    self._watch()
+            except (errors.PersiaError, OSError) as error:
+                self._wait_after("%s", error)
+            except Exception:
+                _LOGGER.exception("shard %d", self._shard)
+                self._wait_after("an error that was not expected")
+
+    def _wait_after(self, reason: str, *values: object) -> None:
+        _LOGGER.error(
+            f"an actor of shard %d tries again in %g s: {reason}",
+            *(self._shard, _ERROR_SECONDS, *values),
+        )
+        time.sleep(_ERROR_SECONDS)
 
     def _resume(self) -> None:
         """Finds who serves the shard, and becomes that, or its standby."""
+        self._reach_files()
         lost_at = time.monotonic() + _LOST_SECONDS
-        while True:
+        pause = _RETRY_SECONDS
+        while not self._serves:
             answered, now_at = self._ask_to_take_over()
             if now_at is not None:
-                return retried(functools.partial(self._stand_by, now_at))
+                return self._stand_by(now_at)
             serving = self._record.serving()
-            if serving.side == self._side and self._folder.exists():
-                may_serve = answered or self._is_lost(1 - self._side)
-                if may_serve and self._serve_again(serving.former):
-                    return None
+            if self._has_rows_of(serving) and (answered or self._is_lost()):
+                return self._serve(serving, keep=True)
             if time.monotonic() >= lost_at:
                 lost_at = time.monotonic() + _LOST_SECONDS
                 _LOGGER.error(
@@ -185,25 +216,36 @@ class PairedShard(OnSharedFolder):
                     "checkpoint, stop this cluster, and restore it in a new one",
                     self._shard,
                 )
-            time.sleep(_RETRY_SECONDS)
+            time.sleep(pause)
+            pause = min(2 * pause, _MOST_RETRY_SECONDS)
+
+    def _has_rows_of(self, serving: Serving) -> bool:
+        """Returns whether this actor served last, and still has the folder of that."""
+        return serving.side == self._side and self._folder.has("shard", serving.term)
 
     def _ask_to_take_over(self) -> tuple[bool, str | None]:
         """Returns whether the other actor answered, and where it serves the shard."""
         try:
             return True, self._ask("take_over", _PROMOTION_SECONDS + _LATE_SECONDS)
-        except (ValueError, futures.TimeoutError, ray.exceptions.RayError):
+        except _NO_ANSWER:
             return False, None
 
     def _ask(self, method: str, seconds: float | None, *arguments: Any) -> Any:
         """Calls a method of the other actor."""
-        name = self._settings.group.names_of(self._shard)[1 - self._side]
         # A future, since `ray.get` warns in an actor with coroutines.
-        reference = getattr(ray.get_actor(name), method).remote(*arguments)
-        return reference.future().result(seconds)
+        reference = getattr(ray.get_actor(self._other), method).remote(*arguments)
+        try:
+            return reference.future().result(seconds)
+        except futures.TimeoutError:
+            with contextlib.suppress(ray.exceptions.RayError, ValueError):
+                ray.cancel(reference)
+            raise
 
-    def _is_lost(self, side: int) -> bool:
-        """Returns whether Ray has given up the node of an actor."""
-        node = self._record.node_of(side)
+    def _is_lost(self) -> bool:
+        """Returns whether Ray has given up the other actor, or its node."""
+        if self._other not in ray.util.list_named_actors():
+            return True
+        node = self._record.node_of(1 - self._side)
         return node is not None and not any(
             each["Alive"] and each["NodeID"] == node for each in ray.nodes()
         )
@@ -215,34 +257,43 @@ class PairedShard(OnSharedFolder):
             now_at = self._ask(
                 *("address", _HOLD_SECONDS + _LATE_SECONDS, known, _HOLD_SECONDS)
             )
-        except (ValueError, futures.TimeoutError, ray.exceptions.RayError):
+        except _NO_ANSWER:
             time.sleep(_RETRY_SECONDS)
-            if self._is_lost(1 - self._side) and self._take_over() is None:
+            if self._is_lost() and self._take_over() is None:
                 time.sleep(_LOST_SECONDS)
             return
         with self._changing:
-            if self._serves or now_at == known:
-                return
-            retried(functools.partial(self._follow, now_at))
+            if not self._serves and now_at != known:
+                self._follow(now_at)
 
-    def _take_over(self) -> str | None:
+    def _take_over(self, call: int | None = None) -> str | None:
         with self._changing:
-            if self._server is None:
+            # The other actor asks again after a time, and may serve once it has an
+            # answer: a call from before, which has waited here, must do nothing.
+            is_late = call is not None and call != self._asked
+            if self._server is None or is_late:
                 return None
             address = str(self._server.address)
             if self._serves:
                 return address
             before = self._record.serving()
-            self._record.set_serving(Serving(self._side, self._shard_at))
+            taken = before.taken_by(self._side, self._shard_at)
+            self._folder.use("shard", taken.term, keep=True)
+            self._record.set_serving(taken)
             try:
                 self._promote(address)
             except errors.FailedPreconditionError as error:
                 _LOGGER.error("shard %d: %s", self._shard, error)
-                self._record.set_serving(before)
+                self._give_back(before)
                 return None
-            self._serves = True
-            self._move_to(address)
+            self._begin_to_serve(address)
             return address
+
+    def _give_back(self, taken: Serving) -> None:
+        """Records that this actor could not take the other one's place."""
+        given_back = taken.given_back(self._side)
+        self._record.set_serving(given_back)
+        self._folder.use("standby", given_back.term, keep=True)
 
     def _promote(self, address: str) -> None:
         hosting = self._settings.hosting
@@ -255,49 +306,54 @@ class PairedShard(OnSharedFolder):
                 tls=hosting.tls,
             )
 
-    def _serve(self, former: str | None) -> None:
+    def _serve(self, serving: Serving, *, keep: bool) -> None:
         """Serves the shard from this actor's folder.
 
         Args:
-            former: The address of the process whose place this one takes; None if it
-                began as the shard.
+            serving: What is recorded of this actor.
+            keep: Whether the folder has the shard's rows.
         """
         with self._changing:
-            address = self._start(former)
-            if former is not None:
-                self._promote(address)
-            self._serves = True
-            if is_restarted():
+            self._folder.use("shard", serving.term, keep=keep)
+            address = self._start(serving.former)
+            if serving.former is not None:
+                try:
+                    self._promote(address)
+                except errors.FailedPreconditionError as error:
+                    # This process ended as it began to take the place, and now has
+                    # another address than the shard's log says.
+                    _LOGGER.error("shard %d: %s", self._shard, error)
+                    self._stop()
+                    return self._give_back(serving)
+            if keep:
                 self._tell_address(address)
-            self._move_to(address)
+            return self._begin_to_serve(address)
 
-    def _serve_again(self, former: str | None) -> bool:
-        """Does the same after a restart; returns False if the folder lacks rows."""
-        try:
-            retried(functools.partial(self._serve, former))
-        except errors.FailedPreconditionError as error:
-            _LOGGER.error("shard %d: %s", self._shard, error)
-            self._record.set_serving(Serving(1 - self._side))
-            self._stop()
-            return False
-        return True
+    def _begin_to_serve(self, address: str) -> None:
+        self._move_to(address)
+        self._serves = True
 
     def _tell_address(self, address: str) -> None:
         """Tells the cluster where the shard is, which knows its former address."""
         hosting = self._settings.hosting
-        with (
-            token_file(hosting.auth_token) as path,
-            contextlib.suppress(
-                errors.PersiaError  # No table was created, or other shards are away.
-            ),
-            ClusterAdmin([address], _TELL_SECONDS, path, hosting.tls) as admin,
-        ):
-            admin.join(address)
+        try:
+            with token_file(hosting.auth_token) as path:
+                with ClusterAdmin([address], _TELL_SECONDS, path, hosting.tls) as admin:
+                    admin.join(address)
+        except (errors.PersiaError, OSError) as error:
+            # There is no table yet, or other shards are away. Programs learn of the
+            # address from this actor.
+            _LOGGER.warning("shard %d at %s: %s", self._shard, address, error)
 
     def _stand_by(self, shard_at: str) -> None:
-        """Becomes the standby of the process that serves, with an empty folder."""
+        """Becomes the standby of the process that serves.
+
+        A copy of the same term goes on; what else the folder has is removed.
+        """
         with self._changing:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            term = self._record.serving().term
+            keep = self._folder.has("standby", term)
+            self._folder.use("standby", term, keep=keep)
             self._follow(shard_at)
 
     def _follow(self, shard_at: str) -> None:
@@ -308,14 +364,13 @@ class PairedShard(OnSharedFolder):
         """Starts the server of this process, and returns its address."""
         self._stop()
         settings = self._settings
-        self._folder.mkdir(parents=True, exist_ok=True)
         where = settings.hosting.listening()
         values = {
             "host": where.host,
             "port": 0,
             "checkpoint_root": settings.checkpoint_root,
             "recovery": "log",
-            "recovery_folder": str(self._folder),
+            "recovery_folder": str(self._folder.path),
             "memory_limit": memory.limit(settings.memory_limit),
             "acknowledge": settings.acknowledge,
             "standby_of": standby_of,
@@ -337,3 +392,12 @@ class PairedShard(OnSharedFolder):
         moved, self._moved = self._moved, asyncio.Event()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(moved.set)
+
+
+def _is_restarted() -> bool:
+    """Returns whether Ray has restarted this actor; True if it cannot be known."""
+    try:
+        return is_restarted()
+    except Exception:
+        _LOGGER.exception("Ray does not tell whether it has restarted this actor")
+        return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -47,8 +48,9 @@ class Placement:
             f"the strategy {strategy} and these resources for each server: "
             f"{_shown(bundles[0])}. Ray has {len(nodes)} nodes, with "
             f"{_shown(ray.available_resources())} free. Add nodes, use fewer `shards`, "
-            "give less `cpus` or `memory_limit`, use another `strategy`, or let "
-            "Ray's autoscaler have more time with `start_timeout`"
+            "give less `cpus` or `memory_limit`, use another `strategy` (a shard "
+            "and its standby need two nodes with any), or let Ray's autoscaler have "
+            "more time with `start_timeout`"
         )
 
     def options_of(self, index: int) -> dict[str, Any]:
@@ -140,11 +142,14 @@ class PairRooms:
     """The rooms of shards with standbys: two for each shard, on two nodes.
 
     Args:
-        place: Returns a `Placement` of two rooms on different nodes.
+        place: Returns a `Placement` of two rooms on different nodes, for which it waits
+            so many seconds at most.
+        seconds: How long to wait for the rooms that are reserved together.
     """
 
-    def __init__(self, place: Callable[[], Placement]) -> None:
+    def __init__(self, place: Callable[[float], Placement], seconds: float) -> None:
         self._place = place
+        self._seconds = seconds
         self._of: dict[int, Placement] = {}
 
     def of(self, number: int) -> list[tuple[Placement, int]]:
@@ -158,9 +163,11 @@ class PairRooms:
             UnavailableError: If there is no room in time. Then none is reserved.
         """
         reserved: list[int] = []
+        until = time.monotonic() + self._seconds
         try:
             for number in numbers:
-                self._of[number] = self._place()
+                left = max(0.0, until - time.monotonic())
+                self._of[number] = self._place(left)
                 reserved.append(number)
         except BaseException:
             self.give_back(reserved)

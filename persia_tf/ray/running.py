@@ -33,6 +33,10 @@ from persia_tf.ray.token_files import token_file
 _LOGGER = logging.getLogger("persia.ray")
 
 _STATS_SECONDS = 5.0
+# How many actors are asked in turn to remove what all nodes share.
+_MOST_ASKED = 3
+# How long shards with standbys may take to remove their logs.
+_REMOVAL_SECONDS = 20.0
 
 # How many programs may wait at once for a new address of one server.
 _MOST_WAITING = 10_000
@@ -96,9 +100,9 @@ class Running:
         self.numbers = list(range(settings.shards))
         self._next_number = settings.shards
         self.shards = [self._shard(number) for number in self.numbers]
-        self.addresses = self._wait_for_shards(self.shards, deadline)
         stack.callback(self._remove_recovery)
-        check_shared(settings, self.shards, self.addresses)
+        self.addresses = self._wait_for_shards(self.shards, deadline)
+        check_shared(settings, self.shards)
         self.workers = [
             self._actor(servers.Worker, *self._room_of_other(index))(
                 *(hosting, self.group, list(self.addresses)),
@@ -154,7 +158,10 @@ class Running:
         self._rooms: Rooms | PairRooms
         if settings.standbys:
             self._rooms = PairRooms(
-                lambda: self._place([self._shard_resources()] * 2, "STRICT_SPREAD")
+                lambda seconds: Placement(
+                    *([self._shard_resources()] * 2, "STRICT_SPREAD", seconds),
+                ),
+                settings.start_timeout,
             )
             stack.callback(self._rooms.remove)
             self._rooms.reserve(range(settings.shards))
@@ -176,13 +183,9 @@ class Running:
         placed, first = self._placed_others
         return placed, first + index
 
-    def _place(
-        self, bundles: list[dict[str, float]], strategy: str | None = None
-    ) -> Placement:
+    def _place(self, bundles: list[dict[str, float]]) -> Placement:
         settings = self._settings
-        return Placement(
-            *(bundles, strategy or settings.strategy, settings.start_timeout)
-        )
+        return Placement(bundles, settings.strategy, settings.start_timeout)
 
     def _shard_resources(self) -> dict[str, float]:
         resources = {"CPU": self._settings.cpus}
@@ -227,10 +230,9 @@ class Running:
         deadline = time.monotonic() + self._settings.start_timeout
         try:
             addresses = self._wait_for_shards(started, deadline)
-            check_shared(self._settings, started, addresses)
+            check_shared(self._settings, started)
         except BaseException:
-            for actors in started:
-                kill(actors)
+            self.end(started)
             self._rooms.give_back(numbers)
             raise
         return list(zip(numbers, started, addresses))
@@ -255,9 +257,7 @@ class Running:
         else:
             self._follower.forget(number)
         self.addresses.pop()
-        actors = self.shards.pop()
-        self._remove_logs([actors])
-        kill(actors)
+        self.end([self.shards.pop()])
         self._rooms.give_back([number])
 
     def _on_move(self, place: int, known_as: str, now_at: str) -> None:
@@ -315,19 +315,28 @@ class Running:
         except errors.PersiaError as error:
             _LOGGER.error("updates were lost as the servers stopped: %s", error)
 
+    def end(self, shards: Sequence[Sequence[Any]]) -> None:
+        """Ends the actors of shards for good."""
+        self._remove_logs(shards)
+        for actors in shards:
+            for actor in actors:
+                ray.kill(actor, no_restart=True)
+
     def _remove_recovery(self) -> None:
-        """Removes the recovery folders; a shard that is away leaves them behind."""
-        with contextlib.suppress(ray.exceptions.RayError):
-            ray.get(self.shards[0][0].remove_recovery.remote(), timeout=_STATS_SECONDS)
+        """Removes the recovery folders; a node that is away leaves them behind."""
         self._remove_logs(self.shards)
+        actors = [actor for each in self.shards for actor in each]
+        for actor in actors[:_MOST_ASKED]:
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.get(actor.remove_recovery.remote(), timeout=_STATS_SECONDS)
+                return
 
     def _remove_logs(self, shards: Sequence[Sequence[Any]]) -> None:
         """Removes the folders that shards with standbys have on their own nodes."""
         if not self._settings.standbys:
             return
         removed = [actor.remove_log.remote() for each in shards for actor in each]
-        with contextlib.suppress(ray.exceptions.RayError):
-            ray.get(removed, timeout=_STATS_SECONDS)
+        ray.wait(removed, num_returns=len(removed), timeout=_REMOVAL_SECONDS)
 
     def _start_threads(self, stack: contextlib.ExitStack) -> None:
         settings = self._settings
@@ -363,15 +372,7 @@ class Running:
         stack.callback(self.saving.stop)
 
 
-def kill(actors: Sequence[Any]) -> None:
-    """Ends actors for good."""
-    for actor in actors:
-        ray.kill(actor, no_restart=True)
-
-
-def check_shared(
-    settings: Settings, shards: Sequence[Sequence[Any]], addresses: Sequence[str]
-) -> None:
+def check_shared(settings: Settings, shards: Sequence[Sequence[Any]]) -> None:
     """Checks that the nodes of some shards share the folder of records.
 
     Raises:
@@ -386,5 +387,7 @@ def check_shared(
         )
     finally:
         ray.get(actors[0].remove_mark.remote(mark), timeout=seconds)
-    hosts = [each for each in addresses for _ in range(1 + settings.standbys)]
-    shared_root.check(settings.recovery_root, hosts, seen)
+    hosts = ray.get([actor.host.remote() for actor in actors], timeout=seconds)
+    numbers = [number for number, each in enumerate(shards) for _ in each]
+    names = [f"shard {number} on {host}" for number, host in zip(numbers, hosts)]
+    shared_root.check(settings.recovery_root, names, seen)

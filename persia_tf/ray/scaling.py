@@ -70,7 +70,6 @@ def _add(admin: ClusterAdmin, running: Running, count: int) -> None:
             admin.join(address)
             ray.get(actors[0].set_known_as.remote(address), timeout=_RECORD_SECONDS)
         except Exception:
-            for actor in actors:
-                ray.kill(actor, no_restart=True)
+            running.end([actors])
             raise
         running.follow(number, actors, address)

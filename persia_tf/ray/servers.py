@@ -131,8 +131,11 @@ class OnSharedFolder:
 
     async def set_known_as(self, address: str) -> None:
         """Records that the shard has joined the cluster at an address."""
-        self._known_as.parent.mkdir(parents=True, exist_ok=True)
         self._known_as.write_text(address)
+
+    async def host(self) -> str:
+        """Returns the address of this actor's node."""
+        return ray.util.get_node_ip_address()
 
     async def leave_mark(self) -> str:
         """See `shared_root.leave_mark`."""
@@ -220,11 +223,8 @@ def until_it_starts(start: Callable[[], None]) -> None:
 
     Ray gives up an actor whose constructor raises.
     """
-    return retried(start) if is_restarted() else start()
-
-
-def retried(start: Callable[[], None]) -> None:
-    """Starts a server, again and again until it starts."""
+    if not is_restarted():
+        return start()
     while True:
         try:
             return start()

@@ -46,13 +46,13 @@ def remove_mark(root: str, name: str) -> None:
     os.unlink(os.path.join(root, name))
 
 
-def check(root: str, hosts: Sequence[str], seen: Sequence[bool]) -> None:
-    """Raises FailedPreconditionError unless all shards saw the mark of the first one.
+def check(root: str, actors: Sequence[str], seen: Sequence[bool]) -> None:
+    """Raises FailedPreconditionError unless all actors saw the mark of the first one.
 
     Args:
         root: The folder.
-        hosts: The node of each shard.
-        seen: Whether each shard saw the mark.
+        actors: For each actor of a shard, words such as "shard 1 on 10.0.0.2".
+        seen: Whether each of them saw the mark.
     """
     blind = [index for index, sees in enumerate(seen) if not sees]
     if blind:
@@ -60,7 +60,6 @@ def check(root: str, hosts: Sequence[str], seen: Sequence[bool]) -> None:
             "`checkpoint_root` (or `recovery_root`, if it is given) must be one folder "
             "that all nodes share, such as a network file system that is mounted on "
             "each node: otherwise a shard cannot be restarted on another node. "
-            f"Received: {root!r}, in which shard {blind[0]} on "
-            f"{hosts[blind[0]]} does not see the file that shard 0 on {hosts[0]} "
-            "wrote"
+            f"Received: {root!r}, in which {actors[blind[0]]} does not see the file "
+            f"that {actors[0]} wrote"
         )

@@ -32,10 +32,7 @@ def token_file(token: bytes) -> Iterator[str]:
     path = os.path.join(tempfile.gettempdir(), name)
     with _lock:
         if not _users[path]:
-            with open(
-                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
-            ) as file:
-                file.write(token)
+            _write(path, token)
         _users[path] += 1
     try:
         yield path
@@ -44,3 +41,13 @@ def token_file(token: bytes) -> Iterator[str]:
             _users[path] -= 1
             if not _users[path]:
                 os.unlink(path)
+
+
+def _write(path: str, token: bytes) -> None:
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(opened, "wb") as file:
+            file.write(token)
+    except OSError:  # Such as a full disk: the next call may write it.
+        os.unlink(path)
+        raise

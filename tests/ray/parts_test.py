@@ -79,17 +79,19 @@ def test_a_root_that_nodes_do_not_share_is_refused(tmp_path):
     mark = shared_root.leave_mark(str(tmp_path / "a"))
     seen = [shared_root.sees_mark(str(tmp_path / each), mark) for each in "ab"]
     with pytest.raises(errors.FailedPreconditionError) as raised:
-        shared_root.check("/checkpoints", ["10.0.0.1:1", "10.0.0.2:1"], seen)
+        shared_root.check(
+            "/checkpoints", ["shard 0 on 10.0.0.1", "shard 1 on 10.0.0.2"], seen
+        )
     message = str(raised.value)
     assert message.startswith("`checkpoint_root` (or `recovery_root`")
     assert "must be one folder that all nodes share" in message
-    assert "shard 1 on 10.0.0.2:1 does not see the file that shard 0" in message
+    assert "shard 1 on 10.0.0.2 does not see the file that shard 0 on" in message
 
 
 def test_a_root_that_nodes_share_is_accepted_and_left_as_it_was(tmp_path):
     mark = shared_root.leave_mark(str(tmp_path))
     assert shared_root.sees_mark(str(tmp_path), mark)
-    shared_root.check(str(tmp_path), ["a:1", "b:1"], [True, True])
+    shared_root.check(str(tmp_path), ["shard 0 on a", "shard 1 on b"], [True, True])
     shared_root.remove_mark(str(tmp_path), mark)
     assert os.listdir(tmp_path) == []
 
