@@ -1,4 +1,4 @@
-"""Dense gradients that arrive late, as in asynchronous training."""
+"""Gradients that arrive late, as in asynchronous training."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import tensorflow as tf
 
 
 class GradientQueue:
-    """Delays the gradients of a variable by some steps.
+    """Delays the gradients of a variable, or other tensors, by some steps.
 
-    The first `steps` gradients that it returns are zeros.
+    The first `steps` tensors that it returns are zeros.
 
     Args:
         steps: The delay, at least 1.
-        like: The variable.
+        like: The variable, or anything else with the tensors' shape.
+        dtype: The tensors' dtype. Defaults to float32.
     """
 
-    def __init__(self, steps: int, like: Any) -> None:
+    def __init__(self, steps: int, like: Any, dtype: Any = tf.float32) -> None:
         self._steps = steps
-        self._held = tf.Variable(tf.zeros((steps, *like.shape)), trainable=False)
+        zeros = tf.zeros((steps, *like.shape), dtype)
+        self._held = tf.Variable(zeros, trainable=False)
 
     def exchange(self, gradient: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
         """Stores a step's gradient, and returns the one from `steps` steps earlier.
@@ -35,9 +37,11 @@ class GradientQueue:
         # The optimizer applies an older gradient, but must still wait for this step's
         # backward pass, which stages the gradients of rows that the optimizer commits.
         with tf.control_dependencies([gradient]):
-            late = tf.identity(self._held[place])
+            # A sparse read copies one entry. A slice would share the variable's memory,
+            # so that the write below would first copy all entries.
+            late = self._held.sparse_read(place)
         with tf.control_dependencies([late]):
-            self._held[place].assign(gradient)
+            self._held.scatter_update(tf.IndexedSlices(gradient, place))
         return late
 
 

@@ -62,6 +62,7 @@ def test_one_of_a_native_program(name, tmp_path):
         pytest.param("reshard_bench", marks=pytest.mark.slow),
         pytest.param("serving_bench", marks=pytest.mark.slow),
         pytest.param("soak", marks=pytest.mark.slow),
+        pytest.param("staleness_skew", marks=pytest.mark.slow),
         pytest.param("worker_scaling", marks=pytest.mark.slow),
         pytest.param("xla_dense", marks=pytest.mark.slow),
     ],
