@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import statistics
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,7 +100,7 @@ def main() -> None:
     print(f"{'':24} median  first and third quartile")
     for name, values in ratios.items():
         first, median, third = np.quantile(values, [0.25, 0.5, 0.75])
-        figures[name] = statistics.median(values)
+        figures[name] = float(median)
         print(f"{name:24} {median:6.3f}  {first:.3f} to {third:.3f}")
     setup = {
         "base": arguments.base,

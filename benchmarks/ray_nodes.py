@@ -49,7 +49,7 @@ class Nodes:
 
     def kill_one_with(self, actors: Sequence[Any]) -> None:
         """Kills a node, but not the first one, that has one of the actors."""
-        used = {_node_of(actor) for actor in actors}
+        used = {node_of(actor) for actor in actors}
         node = next(each for each in self._others if each.node_id in used)
         self._cluster.remove_node(node, allow_graceful=False)
         self._others.remove(node)
@@ -67,7 +67,8 @@ class Nodes:
         return self._cluster.add_node(num_cpus=2, **_LOOPBACK)
 
 
-def _node_of(actor: Any) -> str:
+def node_of(actor: Any) -> str:
+    """Returns the id of the node on which an actor is."""
     import ray
 
     return ray._private.state.actors(actor._actor_id.hex())["Address"]["NodeID"]

@@ -53,7 +53,7 @@ def _address_of(actors: Sequence[Any], deadline: float) -> str:
         try:
             return ray.get(reference, timeout=most)
         except ray.exceptions.GetTimeoutError:
-            _cancel(reference)
+            cancel(reference)
             if most == left:
                 raise
         except ray.exceptions.RayActorError as error:
@@ -133,7 +133,7 @@ class Follower:
                 index, _, _ = self._asked.pop(answer)
                 self._take(index, answer)
         for _, _, reference in self._asked.values():
-            _cancel(reference)
+            cancel(reference)
 
     def _ask(self, index: int) -> None:
         if index in self._forgotten:
@@ -155,7 +155,7 @@ class Follower:
         late = [answer for answer, (_, at, _) in self._asked.items() if at <= now]
         for answer in late:
             index, _, reference = self._asked.pop(answer)
-            _cancel(reference)
+            cancel(reference)
             self._ask_another(index)
 
     def _take(self, index: int, answer: futures.Future[str]) -> None:
@@ -178,7 +178,7 @@ class Follower:
         self._ask(index)
 
 
-def _cancel(reference: Any) -> None:
+def cancel(reference: Any) -> None:
     """Ends a request that a server holds, so that it does not pile up there."""
     with contextlib.suppress(ray.exceptions.RayError, ValueError):
         ray.cancel(reference)

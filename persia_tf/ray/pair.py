@@ -25,9 +25,15 @@ from persia_tf import errors, files
 from persia_tf.native import servers
 from persia_tf.processes import health, log, memory
 from persia_tf.processes.native_server import Server
+from persia_tf.ray.following import cancel
 from persia_tf.ray.group import Group
 from persia_tf.ray.pair_record import LogFolder, PairRecord, Serving
-from persia_tf.ray.servers import Hosting, OnSharedFolder, is_restarted
+from persia_tf.ray.servers import (
+    Hosting,
+    OnSharedFolder,
+    is_restarted,
+    start_server,
+)
 from persia_tf.ray.token_files import token_file
 from persia_tf.resharding.admin import ClusterAdmin
 from persia_tf.resharding.promotion import promote
@@ -237,8 +243,7 @@ class PairedShard(OnSharedFolder):
         try:
             return reference.future().result(seconds)
         except futures.TimeoutError:
-            with contextlib.suppress(ray.exceptions.RayError, ValueError):
-                ray.cancel(reference)
+            cancel(reference)
             raise
 
     def _is_lost(self) -> bool:
@@ -280,20 +285,29 @@ class PairedShard(OnSharedFolder):
             taken = before.taken_by(self._side, self._shard_at)
             self._folder.use("shard", taken.term, keep=True)
             self._record.set_serving(taken)
-            try:
-                self._promote(address)
-            except errors.FailedPreconditionError as error:
-                _LOGGER.error("shard %d: %s", self._shard, error)
-                self._give_back(before)
+            if not self._takes_place(address, before):
                 return None
             self._begin_to_serve(address)
             return address
 
-    def _give_back(self, taken: Serving) -> None:
-        """Records that this actor could not take the other one's place."""
-        given_back = taken.given_back(self._side)
-        self._record.set_serving(given_back)
-        self._folder.use("standby", given_back.term, keep=True)
+    def _takes_place(self, address: str, recorded: Serving) -> bool:
+        """Makes this actor's standby the shard, unless it has not all rows.
+
+        Args:
+            address: Where the standby is.
+            recorded: What was recorded before. If the standby is refused, this is
+                recorded again; or, if this actor had been interrupted as it took the
+                place, that the other one serves.
+        """
+        try:
+            self._promote(address)
+        except errors.FailedPreconditionError as error:
+            _LOGGER.error("shard %d: %s", self._shard, error)
+            given_back = recorded.given_back(self._side)
+            self._record.set_serving(given_back)
+            self._folder.use("standby", given_back.term, keep=True)
+            return False
+        return True
 
     def _promote(self, address: str) -> None:
         hosting = self._settings.hosting
@@ -316,15 +330,10 @@ class PairedShard(OnSharedFolder):
         with self._changing:
             self._folder.use("shard", serving.term, keep=keep)
             address = self._start(serving.former)
-            if serving.former is not None:
-                try:
-                    self._promote(address)
-                except errors.FailedPreconditionError as error:
-                    # This process ended as it began to take the place, and now has
-                    # another address than the shard's log says.
-                    _LOGGER.error("shard %d: %s", self._shard, error)
-                    self._stop()
-                    return self._give_back(serving)
+            # If this process ended as it began to take the place, it may be refused:
+            # it has another address now than the shard's log says.
+            if serving.former is not None and not self._takes_place(address, serving):
+                return self._stop()
             if keep:
                 self._tell_address(address)
             return self._begin_to_serve(address)
@@ -364,10 +373,7 @@ class PairedShard(OnSharedFolder):
         """Starts the server of this process, and returns its address."""
         self._stop()
         settings = self._settings
-        where = settings.hosting.listening()
         values = {
-            "host": where.host,
-            "port": 0,
             "checkpoint_root": settings.checkpoint_root,
             "recovery": "log",
             "recovery_folder": str(self._folder.path),
@@ -375,8 +381,8 @@ class PairedShard(OnSharedFolder):
             "acknowledge": settings.acknowledge,
             "standby_of": standby_of,
         }
-        self._server = Server(
-            *(servers.SHARD, health.PS_SERVICE, "persia.ps", where, values)
+        self._server = start_server(
+            *("persia.ps", servers.SHARD, health.PS_SERVICE, settings.hosting, values)
         )
         self._formatter.place = str(self._server.address)
         return self._formatter.place

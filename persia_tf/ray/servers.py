@@ -80,6 +80,23 @@ class Addressed:
         return self._address
 
 
+def start_server(
+    name: str, kind: int, service: str, hosting: Hosting, values: Mapping[str, Any]
+) -> Server:
+    """Starts a server of the native core on a free port of this node.
+
+    Args:
+        name: The server's name in logs.
+        kind: `servers.SHARD` or `servers.WORKER`.
+        service: The server's name in health checks.
+        hosting: What it has in common with other servers.
+        values: The options of the native core.
+    """
+    where = hosting.listening()
+    own = {"host": where.host, "port": 0, **values}
+    return Server(kind, service, name, where, own)
+
+
 class _Actor(Addressed):
     """A server of the native core, which the constructor starts.
 
@@ -100,9 +117,7 @@ class _Actor(Addressed):
         values: Mapping[str, Any],
     ) -> None:
         formatter = log.start(hosting.log_level, name)
-        where = hosting.listening()
-        own = {"host": where.host, "port": 0, **values}
-        self._server = Server(kind, service, name, where, own)
+        self._server = start_server(name, kind, service, hosting, values)
         self._address = str(self._server.address)
         formatter.place = self._address
 

@@ -41,7 +41,7 @@ class World:
         self.nodes = ["n0", "n1"]
         self._ports = itertools.count(1)
 
-    def server(self, kind, service, name, where, values):
+    def server(self, name, kind, service, hosting, values):
         self.started.append(values["standby_of"])
         port = next(self._ports)
         return types.SimpleNamespace(address=f"own:{port}", stop=lambda seconds: None)
@@ -54,7 +54,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch):
     played = World()
-    monkeypatch.setattr(pair, "Server", played.server)
+    monkeypatch.setattr(pair, "start_server", played.server)
     monkeypatch.setattr(pair, "promote", played.promote)
     monkeypatch.setattr(pair, "_NO_ANSWER", (Away,))
     monkeypatch.setattr(pair, "_ERROR_SECONDS", 0.001)
@@ -89,7 +89,6 @@ def start(world, tmp_path, monkeypatch):
             auth_token=b"token",
             tls=None,
             log_level="info",
-            listening=lambda: types.SimpleNamespace(host="own"),
         )
         settings = PairSettings(
             *(hosting, str(tmp_path / "saves"), str(tmp_path / "shared"), "50%"),

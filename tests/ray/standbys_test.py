@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from harness import wait_until
+from ray_nodes import node_of
 from ray_training import connected, model_of, rows_of, train
 
 from persia_tf.ray import group
@@ -132,10 +133,6 @@ def test_both_processes_of_a_shard_end(start_pairs, losses):
         before = rows_of("user")
         lose(cluster, 0)
         np.testing.assert_array_equal(rows_of("user"), before)
-
-
-def node_of(actor):
-    return ray._private.state.actors(actor._actor_id.hex())["Address"]["NodeID"]
 
 
 def occupy(cpus):
