@@ -276,6 +276,15 @@ def no_update_on_its_way():
     let_updates_arrive()
 
 
+@pytest.fixture(autouse=True)
+def embedded_options_are_the_defaults():
+    """Fails a test whose options every later test of the process would have to use."""
+    yield
+    embedded = session.find_session(session.EMBEDDED)
+    if embedded is not None:
+        embedded.check_same(session.SessionOptions())
+
+
 @pytest.fixture(params=["embedded", "2 shards"])
 def cluster(request, start_shards):
     """The embedded store; and two external shards."""

@@ -15,15 +15,23 @@ WEIGHTS = np.arange(1.0, 1 + len(IDS) * BATCH * DIM, dtype=np.float32)
 WEIGHTS = WEIGHTS.reshape(len(IDS), BATCH, DIM) / 8
 
 
-def late_layer(table, steps, optimizer):
-    rows = ptf.layers.PersiaEmbedding(
-        DIM,
-        table=f"late_{table}_{steps}",
-        embeddings_initializer="ones",
-        optimizer=optimizer,
-        cluster=ptf.Cluster.embedded(staleness=0),
-    )
-    return LateRows(rows, steps, BATCH)
+@pytest.fixture
+def late_layer(start_shards):
+    """Makes layers on a shard of their own, whose own staleness is 0."""
+    cluster = ptf.Cluster([start_shards(1)[0].address], staleness=0)
+
+    def make(steps, optimizer, **options):
+        rows = ptf.layers.PersiaEmbedding(
+            DIM,
+            table=f"late_{steps}",
+            embeddings_initializer="ones",
+            optimizer=optimizer,
+            cluster=cluster,
+            **options,
+        )
+        return LateRows(rows, steps, BATCH)
+
+    return make
 
 
 def train(layer):
@@ -53,16 +61,16 @@ def rows_after(steps):
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3, len(IDS) + 2])
-def test_rows_lack_the_updates_of_exactly_so_many_steps(steps):
-    layer = late_layer("exact", steps, ptf.optimizers.SGD(1.0))
+def test_rows_lack_the_updates_of_exactly_so_many_steps(late_layer, steps):
+    layer = late_layer(steps, ptf.optimizers.SGD(1.0))
     for number, used in enumerate(train(layer)):
         expected = rows_after(max(0, number - steps))[IDS[number]]
         np.testing.assert_allclose(used, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("steps", [0, 3, len(IDS) + 2])
-def test_draining_applies_what_is_held(steps):
-    layer = late_layer("drained", steps, ptf.optimizers.SGD(1.0))
+def test_draining_applies_what_is_held(late_layer, steps):
+    layer = late_layer(steps, ptf.optimizers.SGD(1.0))
     train(layer)
     layer.drain()
     table = ptf.Table(layer.rows.table, layer.rows.cluster)
@@ -70,11 +78,11 @@ def test_draining_applies_what_is_held(steps):
     np.testing.assert_allclose(table.lookup(range(1, 5)), everything, rtol=1e-6)
 
 
-def test_a_zero_gradient_of_the_own_rows_does_not_move_adagrad():
+def test_a_zero_gradient_of_the_own_rows_does_not_move_adagrad(late_layer):
     """The gradients are constant, so late and early updates end in the same rows."""
     ends = []
     for steps in (0, 2):
-        layer = late_layer("adagrad", steps, ptf.optimizers.Adagrad(0.5))
+        layer = late_layer(steps, ptf.optimizers.Adagrad(0.5))
         train(layer)
         layer.drain()
         table = ptf.Table(layer.rows.table, layer.rows.cluster)
@@ -82,17 +90,8 @@ def test_a_zero_gradient_of_the_own_rows_does_not_move_adagrad():
     np.testing.assert_array_equal(*ends)
 
 
-def test_pooled_rows_are_late_too():
-    layer = ptf.layers.PersiaEmbedding(
-        DIM,
-        table="late_pooled",
-        embeddings_initializer="ones",
-        optimizer=ptf.optimizers.SGD(1.0),
-        combiner="mean",
-        mask_zero=True,
-        cluster=ptf.Cluster.embedded(staleness=0),
-    )
-    late = LateRows(layer, 1, BATCH)
+def test_pooled_rows_are_late_too(late_layer):
+    late = late_layer(1, ptf.optimizers.SGD(1.0), combiner="mean", mask_zero=True)
     late.build((None, 2))
     sgd = keras.optimizers.SGD(0.0)
     bags = tf.constant([[1, 2], [3, 0]], tf.int64)
@@ -108,8 +107,8 @@ def test_pooled_rows_are_late_too():
     np.testing.assert_allclose(used, [[1, 1], [1, 1], [0.5, 0]])
 
 
-def test_evaluation_delays_nothing():
-    layer = late_layer("evaluated", 2, ptf.optimizers.SGD(1.0))
+def test_evaluation_delays_nothing(late_layer):
+    layer = late_layer(2, ptf.optimizers.SGD(1.0))
     train(layer)
     before = layer(tf.constant([1, 2], tf.int64), training=False)
     again = layer(tf.constant([1, 2], tf.int64), training=False)
