@@ -37,7 +37,7 @@ TEST(SlotOf, IsIndependentOfHashId) {
 }
 
 TEST(SlotOwners, EvenOwnersHaveAlikeManyNeighboringSlots) {
-  for (const uint32_t shards : {1u, 2u, 3u, 7u, 1000u, kSlots}) {
+  for (const uint32_t shards : {1u, 2u, 3u, 7u, 256u, 257u, 1000u, kSlots}) {
     const auto owners = SlotOwners::Even(shards);
     EXPECT_EQ(owners->shards(), shards);
     std::vector<uint32_t> owned(shards);
