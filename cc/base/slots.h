@@ -40,7 +40,7 @@ class SlotOwners {
   uint32_t OwnerOfSlot(uint32_t slot) const {
     return shards_ <= kMostOfBytes ? bytes_[slot] : owners_[slot];
   }
-  uint32_t OwnerOf(int64_t id) const { return owners_[SlotOf(id)]; }
+  uint32_t OwnerOf(int64_t id) const { return OwnerOfSlot(SlotOf(id)); }
 
   // A hash of all owners, not 0: other owners have another one.
   uint64_t fingerprint() const { return fingerprint_; }
