@@ -109,8 +109,7 @@ class Bench:
         )
         with contextlib.ExitStack() as stack:
             self.sides = {
-                name: self._start(name, SIDES[name], stack)
-                for name in arguments.sides
+                name: self._start(name, SIDES[name], stack) for name in arguments.sides
             }
             self._stack = stack.pop_all()
         self._settle(*self.sides.values())
@@ -159,9 +158,7 @@ class Bench:
                 + [TABLES, ",".join(addresses)]
             )
         )
-        sizes = [
-            min(size, self._arguments.rows) for size in workload_w1.vocabularies()
-        ]
+        sizes = [min(size, self._arguments.rows) for size in workload_w1.vocabularies()]
         cluster = ptf.Cluster(addresses)
         model = w1_model.make_persia(sizes, cluster)
         fill(cluster, sizes)

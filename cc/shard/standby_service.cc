@@ -28,8 +28,9 @@ constexpr double kTellSeconds = 1;
 constexpr double kMostSpreadPauseSeconds = 30;
 // How long a standby that its primary has named waits for the record of it.
 constexpr double kNamedSeconds = 10;
-// The primary answers within this time if it has no new record.
-constexpr uint32_t kWaitMs = 1000;
+// The primary answers within this time if it has no new record. A promotion
+// beside a primary that is alive begins as much later.
+constexpr uint32_t kWaitMs = 100;
 
 }  // namespace
 
@@ -258,9 +259,9 @@ Status StandbyService::FollowOnce() {
   const auto crc = shard_->last_crc();
   request.checks = crc.has_value();
   request.last_crc = crc.value_or(0);
+  request.is_complete = state_ != FolderState::kCopying;
   request.wait_ms = request.is_complete ? kWaitMs : 0;
   request.address = address_;
-  request.is_complete = state_ != FolderState::kCopying;
   PERSIA_RETURN_IF_ERROR(CallPrimary(&request, kCallSeconds));
   const Status replayed = CatchBadAlloc([&] { return Replay(request); });
   if (!replayed.ok()) {

@@ -3,14 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "cc/service/forwarding_service.h"
 #include "cc/shard/ask_standby.h"
 #include "cc/shard/standby_service.h"
 #include "tests/cc/client/moving_fixture.h"
@@ -26,19 +29,59 @@ Result<std::unique_ptr<EmbeddingService>> ConnectTo(
   return MakeRemoteService({address}, remote);
 }
 
+// How long a standby that has all rows lets its primary wait for a record, in
+// milliseconds, for each of its requests. Thread-safe.
+class Waits {
+ public:
+  void Add(uint32_t milliseconds) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    waits_.push_back(milliseconds);
+    changed_.notify_all();
+  }
+
+  std::vector<uint32_t> Await(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return waits_.size() >= count; });
+    return waits_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<uint32_t> waits_;
+};
+
+// A standby's connection to its primary, which notes the waits.
+class NotingLink : public ForwardingService {
+ public:
+  NotingLink(std::unique_ptr<EmbeddingService> primary, Waits* waits)
+      : ForwardingService(std::move(primary)), waits_(waits) {}
+
+  void Standby(StandbyRequest* request, DoneCallback done) override {
+    if (request->action == StandbyAction::kRecords && request->is_complete) {
+      waits_->Add(request->wait_ms);
+    }
+    inner()->Standby(request, std::move(done));
+  }
+
+ private:
+  Waits* const waits_;
+};
+
 // A process that is a shard, or a standby of one.
 class Process {
  public:
   // `primary` is "" for a shard.
   Process(const std::string& folder, const std::string& primary,
           Acknowledge acknowledge = Acknowledge::kStandby,
-          uint64_t least_base_bytes = uint64_t{1} << 30, uint16_t port = 0)
+          uint64_t least_base_bytes = uint64_t{1} << 30, uint16_t port = 0,
+          ConnectToShard connect = ConnectTo)
       : folder_(folder), primary_(primary), port_(port) {
     options_.recovery.journal.folder = folder;
     options_.recovery.journal.sync = SyncMode::kSystem;
     options_.recovery.journal.least_base_bytes = least_base_bytes;
     options_.acknowledge = acknowledge;
-    options_.connect = ConnectTo;
+    options_.connect = std::move(connect);
     Start();
   }
   ~Process() { Kill(); }
@@ -207,6 +250,23 @@ TEST_F(StandbyTest, APrimaryThatIsAliveGivesItsPlaceUp) {
     UseStandby();
   }
   ExpectAll(&trainer);
+}
+
+TEST_F(StandbyTest, WaitsForRecordsWithoutPolling) {
+  Begin(Acknowledge::kSelf);
+  Waits waits;
+  standby_ = std::make_unique<Process>(
+      NextFolder(), primary_->address(), acknowledge_, least_base_bytes_,
+      /*port=*/0,
+      [&](const std::string& address)
+          -> Result<std::unique_ptr<EmbeddingService>> {
+        auto primary = ConnectTo(address);
+        if (!primary.ok()) return primary.status();
+        return std::unique_ptr<EmbeddingService>(
+            std::make_unique<NotingLink>(std::move(*primary), &waits));
+      });
+  for (const uint32_t wait : waits.Await(5)) EXPECT_GT(wait, 0);
+  standby_ = nullptr;
 }
 
 TEST_F(StandbyTest, BeginsWithABaseAndWritesBases) {
