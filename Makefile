@@ -36,7 +36,7 @@ INSTALL_EDITABLE := $(PIP_INSTALL) --no-build-isolation \
 .PHONY: test test-all test-native test-python test-legacy test-bazel
 .PHONY: test-oldest test-oldest-legacy $(OLDEST)
 .PHONY: sanitize sanitize-store
-.PHONY: bench-guard fuzz mutated-frames kills compiler gtest openssl clang bazel redis
+.PHONY: bench-guard report fuzz mutated-frames kills compiler gtest openssl clang bazel redis
 .PHONY: wheel images test-containers compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
 
 demo: build
@@ -135,6 +135,10 @@ mutated-frames: build $(VENV)/.test
 KILLS ?= 100
 kills: build $(VENV)/.test
 	KILLS=$(KILLS) $(VENV)/bin/pytest -q tests/faults/kill_test.py
+
+# Reruns the tables of PERSIA's paper in kind: hours. REPORT: options of the program.
+report: build $(VENV)/.test
+	$(VENV)/bin/python benchmarks/report.py $(REPORT)
 
 # How fast this checkout is beside an earlier commit. GUARD: options of the program.
 bench-guard: env

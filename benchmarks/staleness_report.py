@@ -116,7 +116,7 @@ def _costs(groups: Sequence[Mapping[str, Any]], fact: str) -> str:
     for group in groups:
         cells = {c["staleness"]: _cell(Interval(**c[fact])) for c in group["costs"]}
         lines.append(
-            _line([*_names(group), *(cells.get(each, "") for each in columns)])
+            _line([*names_of(group), *(cells.get(each, "") for each in columns)])
         )
     return "\n".join(lines)
 
@@ -128,7 +128,8 @@ def _cell(cost: Interval) -> str:
     return f"{mean} ± {cost.half_width * _THOUSANDTHS:.2f}"
 
 
-def _names(group: Mapping[str, Any]) -> list[str]:
+def names_of(group: Mapping[str, Any]) -> list[str]:
+    """Returns the data set of a group, the skew of its ids, and its optimizer."""
     exponent = group["exponent"]
     return [
         group["data_set"],
@@ -178,7 +179,7 @@ def _groups_table(groups: Sequence[Mapping[str, Any]]) -> str:
             f"{group[fact]:.4f}" if fact in group else ""
             for fact in ("loss", "best_loss", "auc", "best_auc")
         ]
-        lines.append(_line([*_names(group), *shares, *facts, *results]))
+        lines.append(_line([*names_of(group), *shares, *facts, *results]))
     return "\n".join(lines)
 
 
