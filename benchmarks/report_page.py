@@ -54,11 +54,17 @@ def page(
 
 def _section(part: Part, run: Mapping[str, Any]) -> str:
     measured = (
-        f"Measured by `{run['command']}`, in {run['seconds'] / 60:.0f} minutes, at "
+        f"Measured by `{run['command']}`, in {_duration(run['seconds'])}, at "
         f"{run['commit']}."
     )
     table = markdown_table(part.table(run["result"]["figures"]))
     return "\n\n".join([f"## {part.title}", part.shows, table, measured])
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes"
 
 
 def markdown_table(table: Table) -> str:
