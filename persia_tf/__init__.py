@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from persia_tf.current_cluster import use_cluster
     from persia_tf.layers.table_config import TableConfig
     from persia_tf.local_shards import local_cluster
+    from persia_tf.planning.plan import Plan
+    from persia_tf.planning.planner import plan
     from persia_tf.saving.contexts import rows_stay
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
@@ -60,6 +62,7 @@ _MODULES = (
 )
 _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
+    "Plan": "persia_tf.planning.plan",
     "TLS": "persia_tf.credentials.tls",
     "Table": "persia_tf.table",
     "TableConfig": "persia_tf.layers.table_config",
@@ -67,6 +70,7 @@ _ATTRIBUTES = {
     "flush": "persia_tf.cluster",
     "local_cluster": "persia_tf.local_shards",
     "metrics": "persia_tf.telemetry",
+    "plan": "persia_tf.planning.planner",
     "reset": "persia_tf.client.embedded",
     "rows_stay": "persia_tf.layers",
     "use_cluster": "persia_tf.layers",
@@ -74,6 +78,7 @@ _ATTRIBUTES = {
 
 __all__ = [
     "Cluster",
+    "Plan",
     "TLS",
     "Table",
     "TableConfig",
@@ -95,6 +100,7 @@ __all__ = [
     "model_server",
     "optimizers",
     "parallel",
+    "plan",
     "ray",
     "reset",
     "rows_stay",

@@ -25,6 +25,8 @@ class LookupTrace:
     Args:
         model: A Keras model.
         element_spec: The element spec of the dataset that `fit` gets.
+        caller: The name of the function that traces the model, for messages.
+        argument: The name of that function's argument with the elements.
 
     Raises:
         ValueError: if the model has no lookups, or cannot be called with an element.
@@ -32,12 +34,18 @@ class LookupTrace:
             tables or does not answer.
     """
 
-    def __init__(self, model: Any, element_spec: Any) -> None:
+    def __init__(
+        self,
+        model: Any,
+        element_spec: Any,
+        caller: str = "ptf.data.prefetch",
+        argument: str = "dataset",
+    ) -> None:
         inputs_spec, *_ = keras.utils.unpack_x_y_sample_weight(element_spec)
         with without_gradients():
-            with _naming_elements(element_spec):
+            with _naming_elements(element_spec, caller, argument):
                 _settle(model, inputs_spec)
-            self._function, self.lookups = _trace(model, inputs_spec)
+            self._function, self.lookups = _trace(model, inputs_spec, caller)
 
     lookups: Sequence[RecordedLookup]
     """The lookups, in the model's order. `ids` returns ids in the same order."""
@@ -57,18 +65,18 @@ class LookupTrace:
 
 
 @contextlib.contextmanager
-def _naming_elements(element_spec: Any) -> Iterator[None]:
+def _naming_elements(element_spec: Any, caller: str, argument: str) -> Iterator[None]:
     """Adds to errors of a model's call which call it was, and with what."""
     try:
         yield
     except Exception as error:
         _raise_of_shards(error)
         raise ValueError(
-            "`ptf.data.prefetch` called `model` with an element of `dataset`, to find "
-            "its lookups, and the call failed. Elements must be batches, `x`, `(x, y)` "
-            "or `(x, y, sample_weight)`, whose `x` has the names, shapes and dtypes of "
-            "the model's inputs: call `dataset.batch` before `prefetch`. Received: "
-            f"dataset.element_spec={element_spec}. The model's error: {error}"
+            f"`{caller}` called `model` with an element of `{argument}`, to find its "
+            "lookups, and the call failed. Elements must be batches, `x`, `(x, y)` or "
+            "`(x, y, sample_weight)`, whose `x` has the names, shapes and dtypes of "
+            f"the model's inputs: call `dataset.batch` before `{caller}`. Received: "
+            f"{argument}.element_spec={element_spec}. The model's error: {error}"
         ) from error
 
 
@@ -98,7 +106,7 @@ def _settle(model: Any, inputs_spec: Any) -> None:
 
 
 def _trace(
-    model: Any, inputs_spec: Any
+    model: Any, inputs_spec: Any, caller: str
 ) -> tuple[Callable[..., list[tuple[tf.Tensor, tf.Tensor]]], list[RecordedLookup]]:
     lookups: list[RecordedLookup] = []
 
@@ -106,7 +114,7 @@ def _trace(
         inputs = tf.nest.pack_sequence_as(
             inputs_spec, flat_inputs, expand_composites=True
         )
-        with recording() as recorder:
+        with recording(caller) as recorder:
             model(inputs, training=True)
         lookups.extend(recorder.lookups)
         return recorder.ids
@@ -116,7 +124,7 @@ def _trace(
     if not lookups:
         raise ValueError(
             "`model` must call at least one PersiaEmbedding layer, since otherwise "
-            f"there is nothing to prefetch. Received: model={model!r}"
+            f"there is nothing for `{caller}` to find. Received: model={model!r}"
         )
     feeds = traced.inputs[: len(flat_specs)]
     return traced.prune(feeds, traced.structured_outputs), lookups

@@ -75,6 +75,11 @@ class LayerTable:
         self._session.add_layer(self._full_name, self.route.layer)
 
     @property
+    def settings(self) -> TableSettings:
+        """The settings that the layer requires of the table."""
+        return self._settings
+
+    @property
     def given_optimizer(self) -> Optimizer | None:
         """The row optimizer that a layer on this table has as `optimizer=`, or None."""
         return self._session.given_optimizer(self._full_name)

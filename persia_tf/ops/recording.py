@@ -16,7 +16,7 @@ from persia_tf.ops.route import Route
 _current = threading.local()
 
 # The values of the core's enum `LookupUse`.
-_ALWAYS, _IN_TRAINING, _OUTSIDE = range(3)
+ALWAYS, IN_TRAINING, OUTSIDE = range(3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,18 +34,22 @@ class RecordedLookup:
     route: Route
     trainable: bool
     combiner: str
-    use: int = _ALWAYS
+    use: int = ALWAYS
 
 
 class Recorder:
     """Records the lookups of a model while it is traced.
+
+    Args:
+        caller: The name of the function that traces the model, for messages.
 
     Attributes:
         lookups: The lookups, in the order of the calls.
         ids: A pair for each lookup: its ids (int64, any shape) and its bags' splits.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, caller: str) -> None:
+        self._caller = caller
         self.lookups: list[RecordedLookup] = []
         self.ids: list[tuple[Any, Any]] = []
         self._graph = tf.compat.v1.get_default_graph()
@@ -71,12 +75,12 @@ class Recorder:
         if tf.compat.v1.get_default_graph() is not self._graph:
             raise ValueError(
                 f"layer '{route.layer}' is called within a tf.function, a condition "
-                "or a loop of the model, where `ptf.data.prefetch` cannot follow it. "
-                "Call it outside of that, or train without prefetch."
+                f"or a loop of the model, where `{self._caller}` cannot follow it. "
+                f"Call it outside of that, or do without `{self._caller}`."
             )
-        use = _ALWAYS
+        use = ALWAYS
         if route.absent.kind == "marked" and trainable:
-            use = _IN_TRAINING if training else _OUTSIDE
+            use = IN_TRAINING if training else OUTSIDE
         self.lookups.append(RecordedLookup(route, trainable, bags.combiner, use))
         # Bags without splits have a NumPy array here: convert it to a tensor of this
         # graph.
@@ -84,9 +88,13 @@ class Recorder:
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[Recorder]:
-    """Records this thread's lookups in a `with` block; the lookups return zeros."""
-    _current.recorder = recorder = Recorder()
+def recording(caller: str = "ptf.data.prefetch") -> Iterator[Recorder]:
+    """Records this thread's lookups in a `with` block; the lookups return zeros.
+
+    Args:
+        caller: The name of the function that needs the lookups, for messages.
+    """
+    _current.recorder = recorder = Recorder(caller)
     try:
         yield recorder
     finally:

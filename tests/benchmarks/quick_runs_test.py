@@ -57,6 +57,7 @@ def test_one_of_a_native_program(name, tmp_path):
         pytest.param("model_server_bench", marks=pytest.mark.slow),
         pytest.param("model_server_flood", marks=pytest.mark.slow),
         pytest.param("moving_updates", marks=pytest.mark.slow),
+        pytest.param("plan_check", marks=pytest.mark.slow),
         pytest.param("recovery_bench", marks=pytest.mark.slow),
         pytest.param("remote_serving_bench", marks=pytest.mark.slow),
         pytest.param("reshard_bench", marks=pytest.mark.slow),

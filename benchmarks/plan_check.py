@@ -1,0 +1,277 @@
+"""How far `ptf.plan` is off what a run really needs.
+
+    python benchmarks/plan_check.py
+    python benchmarks/plan_check.py --quick
+    python benchmarks/plan_check.py --only criteo movielens
+
+For each set-up of plan_setups.py, shards are started, a model is planned from the first
+20% of the steps, and trained on all of them. Then what the plan said is compared with
+what the shards report. Figures, as relative errors:
+
+    rows         the rows of the table of which the plan was furthest off
+    all_rows     the rows of all tables together
+    memory       the bytes of all tables on all shards
+    sent         the bytes of a step that the program sends; from the counters of the
+                 steps after the sample
+    received     the bytes of a step that the program receives
+    requests     the requests of a step
+    busy_rows    the rows of the shard with the most over the mean
+    busy_ids     the ids of the shard with the most over the mean, in these steps
+    busy_bytes   the bytes of the shard with the most over the mean, in these steps
+    checkpoint   the bytes of a checkpoint
+
+Real data are read from $PERSIA_TF_DATA; set-ups of data that are not there are left
+out. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+import plan_setups
+import tensorflow as tf
+from shard_processes import running_shards
+
+import persia_tf as ptf
+from persia_tf import stats
+from persia_tf.client import session
+
+# Keras says that it does not shuffle datasets.
+warnings.filterwarnings("ignore", message=".*shuffle=True.*")
+
+_SAMPLE = 0.2
+_COLUMNS = (
+    *("rows", "all_rows", "memory", "sent", "received", "requests"),
+    *("busy_rows", "busy_ids", "busy_bytes", "checkpoint"),
+)
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    checked: dict[str, dict[str, Any]] = {}
+    print(line("set-up", ["shards", *_COLUMNS]))
+    for name, setup in chosen(arguments).items():
+        try:
+            found = check(name, setup, arguments)
+        except SystemExit as error:  # The data are not there.
+            print(f"{name}: left out. {error}", file=sys.stderr)
+            continue
+        checked[name] = found
+        errors = [f"{found['errors'][column]:+.1%}" for column in _COLUMNS]
+        print(line(name, [str(setup.shards), *errors]), flush=True)
+    figures = summary(checked)
+    for label, index in (("worst", "worst"), ("median", "median")):
+        print(line(label, ["", *(f"{figures[c][index]:.1%}" for c in _COLUMNS)]))
+    print(
+        json.dumps(
+            {
+                "benchmark": "plan_check",
+                "figures": figures,
+                "setups": checked,
+                "setup": {"sample": _SAMPLE, "seed": arguments.seed},
+            }
+        )
+    )
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--only", nargs="+", metavar="NAME", help="the set-ups with these names")
+    add("--seed", type=int, default=7, help="of generated data (%(default)s)")
+    add("--verbose", action="store_true", help="also print each plan")
+    add("--quick", action="store_true", help="only a smoke test")
+    return parser.parse_args()
+
+
+def chosen(arguments: argparse.Namespace) -> dict[str, plan_setups.Setup]:
+    known = plan_setups.setups()
+    if arguments.only:
+        return {name: known[name] for name in arguments.only}
+    if arguments.quick:
+        return {name: each for name, each in known.items() if name.startswith("quick")}
+    return known
+
+
+def line(name: str, cells: list[str]) -> str:
+    return f"{name:21}" + "".join(f"{cell:>11}" for cell in cells)
+
+
+def check(
+    name: str, setup: plan_setups.Setup, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """Plans and trains a set-up; returns predictions, measurements and errors."""
+    columns = setup.columns(arguments.seed)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        shards = stack.enter_context(
+            running_shards(setup.shards, ["--checkpoint-root", folder])
+        )
+        addresses = [shard.address for shard in shards]
+        stack.callback(session.close_sessions_of, addresses)
+        cluster = ptf.Cluster(addresses, **setup.options)
+        model = model_of(setup, cluster)
+        sampled = round(setup.steps * _SAMPLE)
+        begun = time.monotonic()
+        plan = ptf.plan(
+            model,
+            dataset_of(columns, setup).take(sampled),
+            run_steps=setup.steps,
+            shards=setup.shards,
+        )
+        seconds = time.monotonic() - begun
+        if arguments.verbose:
+            print(plan, file=sys.stderr)
+        model.fit(dataset_of(columns, setup).take(sampled), verbose=0)
+        measured = dict(train(model, dataset_of(columns, setup).skip(sampled), cluster))
+        measured.update(at_end(cluster, folder))
+    return compared(plan, measured, seconds)
+
+
+def model_of(setup: plan_setups.Setup, cluster: ptf.Cluster) -> Any:
+    inputs, vectors = {}, []
+    for name, feature in setup.features.items():
+        shape = (feature.bag,) if feature.bag else ()
+        inputs[name] = tf.keras.Input(shape, dtype="int64", name=name)
+        layer = ptf.layers.PersiaEmbedding(
+            feature.dim,
+            table=feature.table or name,
+            cluster=cluster,
+            **feature.options,
+        )
+        vectors.append(layer(inputs[name]))
+    joined = vectors[0] if len(vectors) == 1 else tf.keras.layers.concatenate(vectors)
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(joined))
+    model.compile(setup.optimizer, "mse")
+    return model
+
+
+def dataset_of(columns: plan_setups.Columns, setup: plan_setups.Setup) -> Any:
+    examples = len(next(iter(columns.values())))
+    labels = np.zeros((examples, 1), np.float32)
+    whole = tf.data.Dataset.from_tensor_slices((columns, labels))
+    return whole.batch(setup.batch, drop_remainder=True)
+
+
+def train(model: Any, rest: Any, cluster: ptf.Cluster) -> Iterator[tuple[str, float]]:
+    """Trains the steps after the sample; yields what they took."""
+    cluster.flush()
+    shards_before, before = cluster.shard_stats(), ptf.metrics()
+    model.fit(rest, verbose=0)
+    cluster.flush()
+    after, shards_after = ptf.metrics(), cluster.shard_stats()
+    steps = int(rest.cardinality())
+    for name, counter in (
+        ("sent", "bytes_out"),
+        ("received", "bytes_in"),
+        ("requests", "requests"),
+    ):
+        # Asking for the counters takes requests, too.
+        yield name, (after[counter] - before[counter]) / steps
+    ids, size = zip(
+        *(
+            (looked_up(end) - looked_up(begin), traffic(end) - traffic(begin))
+            for begin, end in zip(shards_before, shards_after)
+        )
+    )
+    yield "busy_ids", max(ids) / statistics.mean(ids)
+    yield "busy_bytes", max(size) / statistics.mean(size)
+
+
+def looked_up(shard: stats.ProcessStats) -> int:
+    return sum(table.rows_looked_up for table in shard.tables)
+
+
+def traffic(shard: stats.ProcessStats) -> int:
+    return shard.bytes_in + shard.bytes_out
+
+
+def at_end(cluster: ptf.Cluster, folder: str) -> dict[str, Any]:
+    """Returns what the shards hold at the end of the run."""
+    shards = cluster.shard_stats()
+    rows: dict[str, int] = {}
+    for shard in shards:
+        for table in shard.tables:
+            rows[table.name] = rows.get(table.name, 0) + table.rows
+    of_shards = [sum(table.rows for table in shard.tables) for shard in shards]
+    memory = sum(table.bytes for shard in shards for table in shard.tables)
+    saved = ptf.checkpoint.save(os.path.join(folder, "saved"), cluster=cluster)
+    return {
+        "rows": rows,
+        "all_rows": sum(of_shards),
+        "memory": memory,
+        "busy_rows": max(of_shards) / max(statistics.mean(of_shards), 1),
+        "checkpoint": sum(file.stat().st_size for file in Path(saved.folder).iterdir()),
+    }
+
+
+def compared(
+    plan: ptf.Plan, measured: dict[str, Any], seconds: float
+) -> dict[str, Any]:
+    """Returns predictions, measurements, relative errors, and which rows are within."""
+    (shards,) = plan.shards
+    rows = measured.pop("rows")
+    predicted = {
+        "all_rows": plan.rows.value,
+        "memory": shards.bytes.value,
+        "sent": shards.bytes_out,
+        "received": shards.bytes_in,
+        "requests": shards.requests,
+        "busy_rows": shards.busiest_rows,
+        "busy_ids": shards.busiest_ids,
+        "busy_bytes": shards.busiest_bytes,
+        "checkpoint": shards.checkpoint_bytes.value,
+    }
+    errors = {name: predicted[name] / measured[name] - 1 for name in predicted}
+    by_table = {
+        table.name: table.rows.value / max(rows[table.name], 1) - 1
+        for table in plan.tables
+    }
+    errors["rows"] = max(by_table.values(), key=abs)
+    within = [
+        table.rows.low <= rows[table.name] <= table.rows.high for table in plan.tables
+    ]
+    return {
+        "predicted": predicted,
+        "measured": measured,
+        "errors": errors,
+        "errors_of_tables": by_table,
+        "laws": {table.name: table.law for table in plan.tables},
+        "rows_within": statistics.mean(within),
+        "plan_seconds": seconds,
+    }
+
+
+def summary(checked: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Returns the worst and the median magnitude of each error."""
+    figures: dict[str, Any] = {}
+    for column in _COLUMNS:
+        sizes = {name: abs(found["errors"][column]) for name, found in checked.items()}
+        worst = max(sizes, key=lambda name: sizes[name])
+        figures[column] = {
+            "worst": sizes[worst],
+            "of": worst,
+            "median": statistics.median(sizes.values()),
+        }
+    figures["rows_within"] = statistics.mean(
+        found["rows_within"] for found in checked.values()
+    )
+    return figures
+
+
+if __name__ == "__main__":
+    main()

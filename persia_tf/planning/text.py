@@ -1,0 +1,126 @@
+"""Shows a plan as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from persia_tf.planning.estimate import Estimate
+from persia_tf.planning.parts import ShardsPlan, TablePlan
+
+_TABLE_HEADER = (
+    *("table", "row", "ids seen", "ids", "rows", "at least", "at most"),
+    *("bytes/row", "memory", "checkpoint", "top 1%", "Zipf"),
+)
+_SHARDS_HEADER = (
+    *("shards", "requests", "sent", "received", "memory", "of one shard"),
+    *("checkpoint", "rows", "ids", "bytes"),
+)
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def plan_text(plan: Any) -> str:
+    """Returns a plan as two tables: of its tables, and of numbers of shards.
+
+    `top 1%` is the part of lookups' ids that go to the hottest 1% of rows. In the
+    second table, `rows`, `ids` and `bytes` are those of the busiest shard over the
+    mean.
+    """
+    tables = [_TABLE_HEADER, *(_of_table(table) for table in plan.tables)]
+    if len(plan.tables) > 1:
+        tables.append(_of_all(plan))
+    shards = [_SHARDS_HEADER, *(_of_shards(each) for each in plan.shards)]
+    lines = [
+        _title(plan),
+        "",
+        *_aligned(tables, left=2),
+        "",
+        "Per step of each trainer, and at the end of the run; the busiest shard over",
+        "the mean, by rows, by ids of lookups and by bytes per step:",
+        "",
+        *_aligned(shards, left=0),
+    ]
+    if plan.warnings:
+        lines += ["", *(f"Warning: {warning}" for warning in plan.warnings)]
+    return "\n".join(lines)
+
+
+def _title(plan: Any) -> str:
+    epochs = "" if plan.epochs == 1 else f" in each of {plan.epochs} epochs"
+    return (
+        f"Plan for {plan.run_steps:,} steps{epochs} of {plan.batch_size:,.0f} "
+        f"examples, from a sample of {plan.sample_steps:,} steps"
+    )
+
+
+def _of_table(table: TablePlan) -> tuple[str, ...]:
+    exponent = table.skew.exponent
+    return (
+        table.name,
+        f"{table.dim} {table.row_dtype}",
+        f"{table.sampled_ids:,}",
+        f"{table.ids.value:,.0f}",
+        f"{table.rows.value:,.0f}",
+        f"{table.rows.low:,.0f}",
+        f"{table.rows.high:,.0f}",
+        f"{table.row_bytes:,}",
+        size_text(table.bytes.value),
+        size_text(table.checkpoint_bytes.value),
+        f"{table.skew.hottest_percent:.0%}",
+        "-" if exponent is None else f"{exponent:.2f}",
+    )
+
+
+def _of_all(plan: Any) -> tuple[str, ...]:
+    def summed(name: str) -> float:
+        values = (getattr(table, name) for table in plan.tables)
+        return sum(x.value if isinstance(x, Estimate) else x for x in values)
+
+    return (
+        *("all", ""),
+        f"{summed('sampled_ids'):,}",
+        f"{summed('ids'):,.0f}",
+        f"{plan.rows.value:,.0f}",
+        f"{plan.rows.low:,.0f}",
+        f"{plan.rows.high:,.0f}",
+        "",
+        size_text(plan.bytes.value),
+        size_text(summed("checkpoint_bytes")),
+        *("", ""),
+    )
+
+
+def _of_shards(each: ShardsPlan) -> tuple[str, ...]:
+    return (
+        f"{each.shards:,}",
+        f"{each.requests:,.1f}",
+        size_text(each.bytes_out),
+        size_text(each.bytes_in),
+        size_text(each.bytes.value),
+        size_text(each.busiest_shard_bytes.value),
+        size_text(each.checkpoint_bytes.value),
+        f"{each.busiest_rows:.2f}",
+        f"{each.busiest_ids:.2f}",
+        f"{each.busiest_bytes:.2f}",
+    )
+
+
+def size_text(size: float) -> str:
+    """Returns a number of bytes with three digits and a unit, in powers of 1000."""
+    for unit in _UNITS:
+        if size < 999.5 or unit == _UNITS[-1]:
+            break
+        size /= 1000
+    return f"{size:.3g} {unit}"
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Returns the lines of a table, whose first `left` columns are texts."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        texts = [cell.ljust(width) for cell, width in zip(row[:left], widths[:left])]
+        numbers = [cell.rjust(width) for cell, width in zip(row[left:], widths[left:])]
+        lines.append("  ".join(texts + numbers).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines
