@@ -3,6 +3,7 @@
     python benchmarks/plan_check.py
     python benchmarks/plan_check.py --quick
     python benchmarks/plan_check.py --only criteo movielens
+    python benchmarks/plan_check.py --write
 
 For each set-up of plan_setups.py, shards are started, a model is planned from the first
 20% of the steps, and trained on all of them. Then what the plan said is compared with
@@ -21,7 +22,7 @@ what the shards report. Figures, as relative errors:
     checkpoint   the bytes of a checkpoint
 
 Real data are read from $PERSIA_TF_DATA; set-ups of data that are not there are left
-out. The last line is one JSON object.
+out. The last line is one JSON object. `--write` writes the table into docs/planning.md.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import plan_setups
 import tensorflow as tf
+from results_file import write_section
 from shard_processes import running_shards
 
 import persia_tf as ptf
@@ -53,6 +55,7 @@ from persia_tf.client import session
 # Keras says that it does not shuffle datasets.
 warnings.filterwarnings("ignore", message=".*shuffle=True.*")
 
+_PAGE = Path(__file__).resolve().parents[1] / "docs" / "planning.md"
 _SAMPLE = 0.2
 _COLUMNS = (
     *("rows", "all_rows", "memory", "sent", "received", "requests"),
@@ -70,12 +73,14 @@ def main() -> None:
         except SystemExit as error:  # The data are not there.
             print(f"{name}: left out. {error}", file=sys.stderr)
             continue
-        checked[name] = found
+        checked[name] = {"shards": setup.shards, **found}
         errors = [f"{found['errors'][column]:+.1%}" for column in _COLUMNS]
         print(line(name, [str(setup.shards), *errors]), flush=True)
     figures = summary(checked)
     for label, index in (("worst", "worst"), ("median", "median")):
         print(line(label, ["", *(f"{figures[c][index]:.1%}" for c in _COLUMNS)]))
+    if arguments.write:
+        write_section("plan_check", markdown(checked, figures), _PAGE)
     print(
         json.dumps(
             {
@@ -95,6 +100,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--seed", type=int, default=7, help="of generated data (%(default)s)")
     add("--verbose", action="store_true", help="also print each plan")
     add("--quick", action="store_true", help="only a smoke test")
+    add("--write", action="store_true", help="write the table into docs/planning.md")
     return parser.parse_args()
 
 
@@ -271,6 +277,42 @@ def summary(checked: dict[str, dict[str, Any]]) -> dict[str, Any]:
         found["rows_within"] for found in checked.values()
     )
     return figures
+
+
+def markdown(
+    checked: Mapping[str, Mapping[str, Any]], figures: Mapping[str, Any]
+) -> str:
+    """Returns the section of docs/planning.md.
+
+    Args:
+        checked: What `check` found of each set-up, and its number of shards.
+        figures: Their summary.
+    """
+    magnitudes = [
+        ["", label, *(f"{figures[column][index]:.1%}" for column in _COLUMNS)]
+        for label, index in (("the worst", "worst"), ("the median", "median"))
+    ]
+    rows = [
+        ["set-up", "shards", *(column.replace("_", " ") for column in _COLUMNS)],
+        ["---"] * (len(_COLUMNS) + 2),
+        *(
+            [
+                name,
+                str(found["shards"]),
+                *(f"{found['errors'][column]:+.1%}" for column in _COLUMNS),
+            ]
+            for name, found in checked.items()
+        ),
+        *magnitudes,
+    ]
+    return "\n".join(
+        [
+            f"Of the intervals of rows, {figures['rows_within']:.0%} hold the measured "
+            "number; they are meant to hold 95%.",
+            "",
+            *(f"| {' | '.join(cells)} |" for cells in rows),
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import pathlib
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,9 +11,7 @@ from results_file import RESULTS, write_section
 from staleness_bound import Interval
 from staleness_training import CLICKS, OPTIMIZERS
 
-sys.path.insert(0, str(pathlib.Path(__file__).absolute().parents[1] / "tools"))
-
-from svg import Picture
+from persia_tf.base.svg import Picture
 
 PLOT = RESULTS.parent / "results" / "staleness_skew.svg"
 _THOUSANDTHS = 1000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svg import Picture
+from persia_tf.base.svg import Picture
 
 _TITLE = (
     "Data loaders give batches to NN workers, which train the dense layers together "

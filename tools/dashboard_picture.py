@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dashboard_panels import ROWS, Panel
 from draw_pictures import MEASURED, PICTURES
 from prometheus_api import Prometheus, Series
-from svg import Picture
+
+from persia_tf.base.svg import Picture
 
 _WIDTH, _MARGIN, _GAP = 1140, 16, 12
 _COLUMNS, _STATS = 3, 4

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from svg import Picture
+from persia_tf.base.svg import Picture
 
 # Not resolved: a sandbox accesses the sources through symbolic links.
 _ROOT = Path(os.path.abspath(__file__)).parents[1]

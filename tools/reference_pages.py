@@ -25,6 +25,7 @@ RETURNED = (
     "persia_tf.conversion.Report",
     "persia_tf.local_shards.LocalCluster",
     "persia_tf.planning.estimate.Estimate",
+    "persia_tf.planning.parts.GrowthPoint",
     "persia_tf.planning.parts.ShardsPlan",
     "persia_tf.planning.parts.TablePlan",
     "persia_tf.planning.skew.Skew",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svg import Picture
+from persia_tf.base.svg import Picture
 
 _TITLE = (
     "With a staleness of 2 the rows of batch 4 are looked up while batches 2 and 3 "

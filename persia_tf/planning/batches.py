@@ -43,12 +43,17 @@ class Batches:
         sample: A `tf.data.Dataset`, or an iterable, of batches as `fit` takes them.
         steps: At most how many batches are read; None for all.
 
+    Attributes:
+        not_taken: The features of the batches read until now that are no inputs of the
+            model.
+
     Raises:
         TypeError: if `sample` is not iterable.
         ValueError: if `sample` has no end and there are no `steps`.
     """
 
     def __init__(self, model: Any, sample: Any, steps: int | None) -> None:
+        self.not_taken: set[str] = set()
         self._model = model
         self._sample = _checked(sample, steps)
         self._steps = steps
@@ -63,15 +68,18 @@ class Batches:
         for element in itertools.islice(self._sample, self._steps):
             inputs = self._inputs(element)
             lookups, ids_of = self._trace(inputs)
-            found = zip(lookups, ids_of(inputs))
+            found = zip(lookups, _computed(ids_of, inputs))
             yield (
                 _examples(inputs),
                 [(lookup, _looked_up(lookup, *ids)) for lookup, ids in found],
             )
 
     def _inputs(self, element: Any) -> Any:
-        inputs, *_ = keras.utils.unpack_x_y_sample_weight(element)
-        _check_names(self._model, inputs)
+        inputs = _inputs_of(element)
+        names = _names_of_inputs(self._model)
+        if names and isinstance(inputs, Mapping):
+            _check_names(names, inputs)
+            self.not_taken.update(map(str, set(inputs) - names))
         try:
             return tf.nest.map_structure(_as_tensor, inputs)
         except (TypeError, ValueError) as error:
@@ -96,11 +104,14 @@ class Batches:
 
 
 def _checked(sample: Any, steps: int | None) -> Iterable[Any]:
-    if isinstance(sample, (str, bytes, Mapping)) or not isinstance(sample, Iterable):
+    refused = (str, bytes, Mapping, tuple)
+    if isinstance(sample, refused) or not isinstance(sample, Iterable):
+        hint = ": call it, and give what it returns" if callable(sample) else ""
         raise TypeError(
             "`sample` must be a tf.data.Dataset or another iterable of batches, each "
             "as `fit` takes it: x, (x, y) or (x, y, sample_weight). Give a single "
-            f"batch as [batch]. Received: sample of type {type(sample).__name__}"
+            "batch as [batch]. Received: sample of type "
+            f"{type(sample).__name__}{hint}"
         )
     if isinstance(sample, (np.ndarray, tf.Tensor)):
         raise TypeError(
@@ -117,26 +128,43 @@ def _checked(sample: Any, steps: int | None) -> Iterable[Any]:
     return sample
 
 
-def _check_names(model: Any, inputs: Any) -> None:
-    """Raises ValueError if a batch lacks a feature that is an input of the model.
+def _inputs_of(element: Any) -> Any:
+    """Returns the inputs of a batch, without its labels and weights."""
+    try:
+        inputs, *_ = keras.utils.unpack_x_y_sample_weight(element)
+    except (TypeError, ValueError) as error:
+        size = f" with {len(element)} elements" if isinstance(element, tuple) else ""
+        raise ValueError(
+            "the batches of `sample` must be x, (x, y) or (x, y, sample_weight), as "
+            "`fit` takes them: if `x` has several features, make it a dict or a tuple "
+            f"of its own. Received: {type(element).__name__}{size}"
+        ) from error
+    return inputs
+
+
+def _names_of_inputs(model: Any) -> set[str]:
+    """Returns the names of a model's inputs.
 
     Only models that are built of named inputs tell these.
     """
     struct = getattr(model, "_inputs_struct", None)  # Of Keras 3.
     if isinstance(struct, Mapping):
-        names = list(struct)
-    elif struct is not None:
-        names = [each.name for each in tf.nest.flatten(struct)]
-    else:
-        names = list(getattr(model, "input_names", None) or [])
-    if not isinstance(inputs, Mapping) or set(names) <= set(inputs):
-        return
-    raise ValueError(
-        "the batches of `sample` must have the features that are the model's inputs, "
-        f"{sorted(names)}: add the ones that are absent, or plan with the model that "
-        f"`fit` will train on this data. Absent: {sorted(set(names) - set(inputs))}. "
-        f"Received: features {sorted(map(str, inputs))}"
-    )
+        return set(struct)
+    if struct is not None:
+        return {each.name for each in tf.nest.flatten(struct)}
+    return set(getattr(model, "input_names", None) or [])
+
+
+def _check_names(names: set[str], inputs: Mapping[str, Any]) -> None:
+    """Raises ValueError if a batch lacks a feature that is an input of the model."""
+    absent = names - set(inputs)
+    if absent:
+        raise ValueError(
+            "the batches of `sample` must have the features that are the model's "
+            f"inputs, {sorted(names)}: add the ones that are absent, or plan with the "
+            f"model that `fit` will train on this data. Absent: {sorted(absent)}. "
+            f"Received: features {sorted(map(str, inputs))}"
+        )
 
 
 def _as_tensor(value: Any) -> Any:
@@ -160,6 +188,19 @@ def _spec_of(tensor: Any) -> tf.TypeSpec:
             "examples, call `sample.batch(n)` first"
         )
     return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
+
+
+def _computed(ids_of: Callable[[Any], Any], inputs: Any) -> Any:
+    """Returns the ids of each lookup for a batch."""
+    try:
+        return ids_of(inputs)
+    except tf.errors.OpError as error:
+        dtypes = tf.nest.map_structure(lambda each: each.dtype.name, inputs)
+        raise ValueError(
+            "the batches of `sample` must have the dtypes and values that `fit` will "
+            "get: the model could not compute its ids for one of them. Received: "
+            f"dtypes {dtypes}. The model's error: {error.message}"
+        ) from error
 
 
 def _examples(inputs: Any) -> int:

@@ -44,11 +44,13 @@ class Sample:
         steps: How many batches were read.
         batch_size: The mean number of examples per batch.
         lookups: The lookups of a training step, in the model's order.
+        not_taken: The features of the batches that are no inputs of the model, sorted.
     """
 
     steps: int
     batch_size: float
     lookups: tuple[ObservedLookup, ...]
+    not_taken: tuple[str, ...]
 
     def of_table(self, table: tuple[str, str]) -> list[ObservedLookup]:
         """Returns the lookups of a table, which is named by its session and name."""
@@ -78,7 +80,8 @@ def observe(model: Any, sample: Any, steps: int | None = None) -> Sample:
     """
     examples: list[int] = []
     observed: list[ObservedLookup] = []
-    for size, lookups in Batches(model, sample, steps).lookups():
+    batches = Batches(model, sample, steps)
+    for size, lookups in batches.lookups():
         training = [each for each in lookups if each[0].use != OUTSIDE]
         if not observed:
             observed = [_without_steps(lookup) for lookup, _ in training]
@@ -92,7 +95,12 @@ def observe(model: Any, sample: Any, steps: int | None = None) -> Sample:
             "that was read before, give a new one; if it is a dataset, check that its "
             "files and filters leave some examples. Received: an empty sample"
         )
-    return Sample(len(examples), float(np.mean(examples)), tuple(observed))
+    return Sample(
+        steps=len(examples),
+        batch_size=float(np.mean(examples)),
+        lookups=tuple(observed),
+        not_taken=tuple(sorted(batches.not_taken)),
+    )
 
 
 def _without_steps(lookup: RecordedLookup) -> ObservedLookup:

@@ -9,6 +9,19 @@ from persia_tf.planning.skew import Skew
 
 
 @dataclasses.dataclass(frozen=True)
+class GrowthPoint:
+    """How many distinct ids a table meets in the first steps of a run.
+
+    Attributes:
+        steps: How many steps.
+        ids: The distinct ids in them.
+    """
+
+    steps: int
+    ids: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
 class TablePlan:
     """What a table needs by the end of a run.
 
@@ -27,6 +40,8 @@ class TablePlan:
         bytes: The memory of the table on one shard that holds all rows: rows, state,
             index, and what admission counts.
         checkpoint_bytes: The bytes of the table's rows in a checkpoint.
+        growth: The distinct ids of the first steps of the run, for some numbers of
+            steps, rising: as the sample has them, and beyond it as predicted.
         law: By which law the ids beyond the sample were predicted: "none" if the run
             is not longer than the sample.
         drift: The part by which the ids at the sample's beginning differ from those of
@@ -47,6 +62,7 @@ class TablePlan:
     row_bytes: int
     bytes: Estimate
     checkpoint_bytes: Estimate
+    growth: tuple[GrowthPoint, ...]
     law: str
     drift: float
     skew: Skew
@@ -71,6 +87,8 @@ class ShardsPlan:
         busiest_bytes: The bytes per step of the shard with the most, over the mean.
         bytes: The memory of all tables on all shards at the end of the run.
         busiest_shard_bytes: The memory of all tables on the shard with the most rows.
+        fits: Whether the upper end of `busiest_shard_bytes` is within the memory limit;
+            None without a limit.
         checkpoint_bytes: The bytes of a checkpoint, over all of its files.
     """
 
@@ -86,6 +104,7 @@ class ShardsPlan:
     busiest_bytes: float
     bytes: Estimate
     busiest_shard_bytes: Estimate
+    fits: bool | None
     checkpoint_bytes: Estimate
 
     @property

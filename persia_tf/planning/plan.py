@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 from persia_tf.planning.estimate import Estimate
+from persia_tf.planning.page import plan_page
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.text import plan_text
 
@@ -30,6 +33,10 @@ class Plan:
         epochs: How often the run passes over these steps.
         tables: What each table needs, in the model's order.
         shards: What each number of shards has to do, in the order asked for.
+        memory_limit: The memory for tables on each shard, in bytes; None for no limit.
+        least_shards: The least number of shards whose memory is within the limit, by
+            the upper end of its interval, at most 1024. None if so many are not enough,
+            and without a limit. It needs not be one of the numbers asked for.
         warnings: What makes the plan less certain, a sentence each.
     """
 
@@ -39,6 +46,8 @@ class Plan:
     epochs: int
     tables: tuple[TablePlan, ...]
     shards: tuple[ShardsPlan, ...]
+    memory_limit: int | None
+    least_shards: int | None
     warnings: tuple[str, ...]
 
     @property
@@ -64,6 +73,18 @@ class Plan:
     def to_json(self, indent: int | None = None) -> str:
         """Returns the plan as JSON, indented by some spaces, or on one line."""
         return json.dumps(dataclasses.asdict(self), indent=indent)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plan as a page with the tables of its text, and plots.
+
+        The page is one file, which loads nothing from elsewhere. For each table it
+        plots the distinct ids by the number of steps, and the hit rate by the number of
+        hottest rows that are kept; and the memory of a shard by the number of shards.
+
+        Args:
+            path: The file, which is replaced if it exists.
+        """
+        Path(path).write_text(plan_page(self), encoding="utf-8")
 
     def __str__(self) -> str:
         return plan_text(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,12 @@ _SHARDS_HEADER = (
     *("shards", "requests", "sent", "received", "memory", "of one shard"),
     *("checkpoint", "rows", "ids", "bytes"),
 )
+_FITS = {True: "yes", False: "no"}
+SHARDS_LEGEND = (
+    "Per step of each trainer, and at the end of the run; the busiest shard over the "
+    "mean, by rows, by ids of lookups and by bytes per step:"
+)
+_COLUMNS = 80
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -24,33 +31,57 @@ def plan_text(plan: Any) -> str:
 
     `top 1%` is the part of lookups' ids that go to the hottest 1% of rows. In the
     second table, `rows`, `ids` and `bytes` are those of the busiest shard over the
-    mean.
+    mean, and `fits` says whether its memory is within the limit, if there is one.
     """
-    tables = [_TABLE_HEADER, *(_of_table(table) for table in plan.tables)]
-    if len(plan.tables) > 1:
-        tables.append(_of_all(plan))
-    shards = [_SHARDS_HEADER, *(_of_shards(each) for each in plan.shards)]
     lines = [
-        _title(plan),
+        title(plan),
         "",
-        *_aligned(tables, left=2),
+        *_aligned(rows_of_tables(plan), left=2),
         "",
-        "Per step of each trainer, and at the end of the run; the busiest shard over",
-        "the mean, by rows, by ids of lookups and by bytes per step:",
+        *textwrap.wrap(SHARDS_LEGEND, _COLUMNS),
         "",
-        *_aligned(shards, left=0),
+        *_aligned(rows_of_shards(plan), left=0),
     ]
+    if plan.memory_limit is not None:
+        lines += ["", limit_text(plan)]
     if plan.warnings:
         lines += ["", *(f"Warning: {warning}" for warning in plan.warnings)]
     return "\n".join(lines)
 
 
-def _title(plan: Any) -> str:
+def title(plan: Any) -> str:
+    """Returns of what run it is the plan, and from how large a sample."""
     epochs = "" if plan.epochs == 1 else f" in each of {plan.epochs} epochs"
     return (
         f"Plan for {plan.run_steps:,} steps{epochs} of {plan.batch_size:,.0f} "
         f"examples, from a sample of {plan.sample_steps:,} steps"
     )
+
+
+def limit_text(plan: Any) -> str:
+    """Returns how many shards a memory limit needs."""
+    limit = f"Memory limit of {size_text(plan.memory_limit)} per shard"
+    if plan.least_shards is None:
+        return f"{limit}: no number of shards fits."
+    shards = "1 shard" if plan.least_shards == 1 else f"{plan.least_shards:,} shards"
+    return f"{limit}: needs {shards} or more."
+
+
+def rows_of_tables(plan: Any) -> list[tuple[str, ...]]:
+    """Returns the table of a plan's tables: its header and its rows, as texts."""
+    rows = [_TABLE_HEADER, *(_of_table(table) for table in plan.tables)]
+    if len(plan.tables) > 1:
+        rows.append(_of_all(plan))
+    return rows
+
+
+def rows_of_shards(plan: Any) -> list[tuple[str, ...]]:
+    """Returns the table of numbers of shards: its header and its rows, as texts."""
+    header, rows = _SHARDS_HEADER, [_of_shards(each) for each in plan.shards]
+    if plan.memory_limit is None:
+        return [header, *rows]
+    fits = [_FITS[each.fits] for each in plan.shards]
+    return [(*header, "fits"), *((*row, cell) for row, cell in zip(rows, fits))]
 
 
 def _of_table(table: TablePlan) -> tuple[str, ...]:

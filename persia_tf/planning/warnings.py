@@ -9,6 +9,7 @@ from persia_tf.planning.model_tables import ModelTable
 from persia_tf.planning.observe import Sample
 from persia_tf.planning.parts import TablePlan
 from persia_tf.planning.plan import Plan
+from persia_tf.planning.text import size_text
 
 _FEW_STEPS = 10
 _LEAST_PART = 0.1
@@ -18,10 +19,31 @@ _WIDE = 0.25
 def warnings_of(plan: Plan, tables: list[ModelTable], sample: Sample) -> list[str]:
     """Returns a sentence for each thing that makes a plan less certain."""
     return [
+        *_of_memory(plan),
         *_of_size(plan),
+        *_of_features(sample),
         *(text for pair in zip(plan.tables, tables) for text in _of_table(*pair)),
         *_of_traffic(tables, sample),
     ]
+
+
+def _of_memory(plan: Plan) -> Iterator[str]:
+    if plan.memory_limit is None or any(each.fits for each in plan.shards):
+        return
+    most = max(plan.shards, key=lambda each: each.shards)
+    if plan.least_shards is None:
+        remedy = "no number of shards is enough: make rows smaller (`row_dtype`), or "
+        remedy += "fewer (`capacity`, `admission`)"
+    else:
+        remedy = f"give {plan.least_shards:,} shards or more"
+    busiest = "one shard"
+    if most.shards > 1:
+        busiest = f"the busiest of {most.shards:,} shards"
+    yield (
+        f"the run may not fit: {busiest} may need "
+        f"{size_text(most.busiest_shard_bytes.high)} of memory, and the limit is "
+        f"{size_text(plan.memory_limit)}; {remedy}"
+    )
 
 
 def _of_size(plan: Plan) -> Iterator[str]:
@@ -36,6 +58,15 @@ def _of_size(plan: Plan) -> Iterator[str]:
             f"the sample has {plan.sample_steps} batches; with fewer than "
             f"{_FEW_STEPS}, nothing says whether its ids are those of later batches. "
             "Give more batches"
+        )
+
+
+def _of_features(sample: Sample) -> Iterator[str]:
+    if sample.not_taken:
+        yield (
+            "the model has no inputs for these features of the sample, which were "
+            f"left out: {', '.join(sample.not_taken)}. If their ids are to be looked "
+            "up, plan with a model that has them as inputs"
         )
 
 

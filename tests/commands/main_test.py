@@ -53,6 +53,10 @@ from persia_tf.commands import main
         (["launch", "--"], "launch [options] -- PROGRAM"),
         (["launch", "python", "train.py", "--epochs"], "launch [options] -- PROGRAM"),
         (["launch", "--ps=0", "--", "true"], "at least 1, got 0"),
+        (["plan"], "FILE.py:FUNCTION"),
+        (["plan", "train.py"], "must be FILE.py:FUNCTION or MODULE:FUNCTION"),
+        (["plan", "train.py:make", "--steps=0"], "--steps: must be at least 1, got 0"),
+        (["plan", "train.py:make", "--shards=2,x"], "argument --shards: invalid"),
     ],
 )
 def test_a_wrong_command_line_is_explained(persia, args, told):
@@ -83,7 +87,7 @@ def test_shards_of_the_environment_that_are_named_twice_are_told(persia):
 
 HELP_PAGES = [
     *([], ["ps"], ["worker"], ["serve"], ["status"], ["top"], ["launch"], ["reshard"]),
-    *(["promote"],),
+    *(["promote"], ["plan"]),
     *(["kubernetes"], ["kubernetes", "reshard"], ["kubernetes", "leave"]),
     *(["data"], ["data", "dispatcher"], ["data", "worker"]),
     *(["checkpoint"],),

@@ -127,11 +127,47 @@ def test_an_empty_sample_is_refused(sample, model):
 
 
 @pytest.mark.parametrize(
-    "sample", [7, "x", {"in0": np.arange(3)}, np.arange(3)], ids=type
+    "sample",
+    [7, "x", {"in0": np.arange(3)}, (np.arange(3), np.ones(3)), np.arange(3)],
+    ids=type,
 )
 def test_what_is_no_sample_is_refused(sample, model):
     with pytest.raises(TypeError, match="`sample` must be.*Received: sample of type"):
         ptf.plan(model, sample)
+
+
+def test_a_function_that_makes_batches_is_to_be_called(model):
+    def batches():
+        yield {"in0": np.arange(3)}
+
+    with pytest.raises(TypeError, match="type function: call it, and give what it"):
+        ptf.plan(model, batches)
+    assert ptf.plan(model, batches()).sample_steps == 1
+
+
+def test_a_batch_of_more_than_inputs_labels_and_weights_is_refused(model):
+    batch = tuple(np.arange(3) for _ in range(4))
+    with pytest.raises(ValueError, match="must be x, .*tuple with 4 elements"):
+        ptf.plan(model, [batch])
+
+
+def test_features_that_the_model_does_not_take_are_told_of(model, make_dataset):
+    dataset = make_dataset(100, 7, 7)
+    plan = ptf.plan(model, dataset, run_steps=60)
+    [warning] = [each for each in plan.warnings if "no inputs for" in each]
+    assert "in1, in2" in warning
+    assert plan.tables == ptf.plan(model, make_dataset(100), run_steps=60).tables
+
+
+def test_examples_that_are_not_batched_are_refused(model, make_dataset):
+    with pytest.raises(ValueError, match=r"a first axis.*call `sample.batch\(n\)`"):
+        ptf.plan(model, make_dataset(100).unbatch())
+
+
+def test_ids_of_another_dtype_are_refused(model):
+    batch = {"in0": np.array(["a", "b"])}
+    with pytest.raises(ValueError, match="dtypes and values.*'in0': 'string'.*Cast"):
+        ptf.plan(model, [batch])
 
 
 def test_a_model_without_our_layers_is_refused():

@@ -112,6 +112,11 @@ class Picture:
             f'stroke-width="{width:g}"{dashes}/>'
         )
 
+    def area(self, points: Iterable[tuple[float, float]], colour: str) -> None:
+        """Fills the polygon with these corners."""
+        path = " ".join(f"{x:g},{y:g}" for x, y in points)
+        self._parts.append(f'<polygon points="{path}" class="{colour}"/>')
+
     def dot(self, x: float, y: float, colour: str, radius: float = 4) -> None:
         """Draws a filled circle."""
         self._parts.append(

@@ -1,0 +1,168 @@
+"""Shows a plan as a page: one HTML file, which loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from string import Template
+from typing import Any
+
+from persia_tf.planning.chart import Axis, Line, chart
+from persia_tf.planning.parts import ShardsPlan, TablePlan
+from persia_tf.planning.text import (
+    SHARDS_LEGEND,
+    limit_text,
+    rows_of_shards,
+    rows_of_tables,
+    size_text,
+    title,
+)
+
+_MOST_OVER_MEMORY = 2.0
+
+_PAGE = Template("""\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>
+:root { color-scheme: light dark; }
+body { font-family: sans-serif; margin: 2em auto; max-width: 1240px; padding: 0 1em; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.9em; }
+th, td { border-bottom: 1px solid #8888; padding: 0.3em 0.7em; text-align: right; }
+.texts { text-align: left; }
+.warning { border-left: 4px solid #b35900; padding-left: 0.7em; }
+svg { height: auto; max-width: 100%; }
+</style>
+</head>
+<body>
+<h1>$title</h1>
+$warnings
+<h2>Tables</h2>
+<div class="wide">$tables</div>
+<h2>Numbers of shards</h2>
+<p>$legend</p>
+<div class="wide">$shards</div>
+$limit
+$memory
+<h2>Distinct ids</h2>
+<p>The distinct ids that each table has met after so many steps of an epoch: as the
+sample has them (solid), and as predicted (dashed), with the interval that holds their
+number in about 19 of 20 cases.</p>
+$growth
+<h2>Hit rates</h2>
+<p>The part of the ids of lookups that would be answered by a copy of so many rows, if
+these are always the hottest ones. One half of the sample says which are the hottest for
+the other half, so ids that only one half has are not answered: with many rows, a longer
+run has a higher rate.</p>
+$hit_rates
+</body>
+</html>
+""")
+
+
+def plan_page(plan: Any) -> str:
+    """Returns a plan as HTML."""
+    return _PAGE.substitute(
+        title=escape(title(plan)),
+        warnings="\n".join(
+            f'<p class="warning">Warning: {escape(each)}</p>' for each in plan.warnings
+        ),
+        tables=_table(rows_of_tables(plan), texts=2),
+        legend=escape(SHARDS_LEGEND),
+        shards=_table(rows_of_shards(plan), texts=0),
+        limit=(
+            "" if plan.memory_limit is None else f"<p>{escape(limit_text(plan))}</p>"
+        ),
+        memory=_memory_chart(plan.shards, plan.memory_limit),
+        growth=_joined(_growth_chart(each, plan.sample_steps) for each in plan.tables),
+        hit_rates=_joined(
+            _hit_rate_chart(each) for each in plan.tables if each.skew.hit_rates
+        ),
+    )
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n".join(parts)
+
+
+def _table(rows: Sequence[Sequence[str]], texts: int) -> str:
+    """Returns a table, whose first row is its header.
+
+    Args:
+        rows: The rows.
+        texts: How many of the first columns are texts, and not numbers.
+    """
+    head, *body = rows
+    lines = [_row(head, "th", texts), *(_row(row, "td", texts) for row in body)]
+    return "\n".join(["<table>", *lines, "</table>"])
+
+
+def _row(cells: Sequence[str], tag: str, texts: int) -> str:
+    left = f'<{tag} class="texts">'
+    shown = (
+        f"{left if column < texts else f'<{tag}>'}{escape(cell)}</{tag}>"
+        for column, cell in enumerate(cells)
+    )
+    return f"<tr>{''.join(shown)}</tr>"
+
+
+def _growth_chart(table: TablePlan, sample_steps: int) -> str:
+    counted = [each for each in table.growth if each.steps <= sample_steps]
+    predicted = [each for each in table.growth if each.steps > sample_steps]
+    beyond = [*counted[-1:], *predicted]
+    lines = [Line([(each.steps, each.ids.value) for each in counted])]
+    if predicted:
+        points = [(each.steps, each.ids.value) for each in beyond]
+        lines.append(Line(points, "orange", dashed=True))
+    return chart(
+        table.name,
+        Axis("steps of an epoch", _count_text),
+        Axis("distinct ids", _count_text),
+        lines,
+        [(each.steps, each.ids.low, each.ids.high) for each in beyond],
+    )
+
+
+def _hit_rate_chart(table: TablePlan) -> str:
+    return chart(
+        table.name,
+        Axis("rows that are kept", _count_text, is_logarithmic=True),
+        Axis("hit rate", lambda part: f"{part:.0%}"),
+        [Line(table.skew.hit_rates, dots=True)],
+        top=1.0,
+    )
+
+
+def _memory_chart(shards: Sequence[ShardsPlan], limit: int | None) -> str:
+    rising = sorted(shards, key=lambda each: each.shards)
+    numbers = [each.shards for each in rising]
+    if len(set(numbers)) < 2:
+        return ""  # One number is in the table.
+    memory = [(each.shards, each.busiest_shard_bytes) for each in rising]
+    lines = [Line([(number, each.value) for number, each in memory], dots=True)]
+    highest = max(each.high for _, each in memory)
+    # A limit that is far above would press the line of the memory to the ground.
+    shows_limit = limit is not None and limit <= _MOST_OVER_MEMORY * highest
+    if shows_limit:
+        ends = [(number, limit) for number in (numbers[0], numbers[-1])]
+        lines.append(Line(ends, "orange", dashed=True))
+    return chart(
+        "Memory of the busiest shard" + (", and its limit" if shows_limit else ""),
+        Axis("shards", _count_text, is_logarithmic=True, ticks=numbers),
+        Axis("memory", size_text),
+        lines,
+        [(number, each.low, each.high) for number, each in memory],
+    )
+
+
+def _count_text(count: float) -> str:
+    """Returns a number with three digits, in thousands or powers of them."""
+    for unit in ("", "k", "M", "G"):
+        if count < 999.5 or unit == "G":
+            break
+        count /= 1000
+    return f"{count:.3g}{unit}"
