@@ -65,13 +65,22 @@ class Plan:
 
         Example:
 
-        >>> plan.to_dict()["tables"][0]["rows"]
-        {'value': 61552.0, 'low': 54000.0, 'high': 67000.0}
+        ```python
+        rows = plan.to_dict()["tables"][0]["rows"]
+        rows["value"], rows["low"], rows["high"]
+        ```
+
+        Returns:
+            A dict whose keys are the attributes of the plan, its tables and its shards.
         """
         return json.loads(json.dumps(dataclasses.asdict(self)))
 
     def to_json(self, indent: int | None = None) -> str:
-        """Returns the plan as JSON, indented by some spaces, or on one line."""
+        """Returns the plan as JSON.
+
+        Args:
+            indent: By how many spaces to indent. Defaults to None: one line.
+        """
         return json.dumps(dataclasses.asdict(self), indent=indent)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
