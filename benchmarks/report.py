@@ -47,7 +47,8 @@ def run_part(part: Part, quick: bool) -> dict[str, Any]:
         result = json.loads(lines[-1])
         part.table(result["figures"])
     except (IndexError, KeyError, ValueError, TypeError) as error:
-        return {"reason": f"{program} ended with {ended.returncode}: {error!r}"}
+        reason = f"{program} ended with {ended.returncode}: {error!r}"
+        return {"reason": reason, "status": ended.returncode or 1}
     return {
         "command": " ".join(["python", f"benchmarks/{program}", *arguments]),
         "commit": _commit(),
@@ -84,8 +85,9 @@ def main() -> int:
     kind = "quick" if arguments.quick else "whole"
     folder = arguments.folder / kind
     folder.mkdir(parents=True, exist_ok=True)
+    files = {part.name: folder / f"{part.name}.json" for part in PARTS}
     for part in chosen(arguments.only):
-        file = folder / f"{part.name}.json"
+        file = files[part.name]
         if arguments.resume and "result" in _read(file):
             continue
         print(f"report: {part.title}", file=sys.stderr, flush=True)
@@ -93,23 +95,14 @@ def main() -> int:
         file.write_text(json.dumps(run))
         if "reason" in run:
             print(f"report: {run['reason']}", file=sys.stderr, flush=True)
-    stored = {part.name: run for part in PARTS if (run := _read_part(folder, part))}
+    stored = {name: _read(file) for name, file in files.items() if file.exists()}
     arguments.page.parent.mkdir(parents=True, exist_ok=True)
     arguments.page.write_text(page(PARTS, stored, arguments.quick))
     figures = {name: run.get("seconds", 0.0) for name, run in stored.items()}
     setup = {"quick": arguments.quick, "page": str(arguments.page)}
     print(json.dumps({"benchmark": "report", "figures": figures, "setup": setup}))
-    failed = [name for name, run in stored.items() if _has_failed(run)]
-    return 1 if failed else 0
-
-
-def _has_failed(run: dict[str, Any]) -> bool:
-    is_absent = "reason" in run and "PERSIA_TF_DATA" not in run["reason"]
-    return is_absent or run.get("status", 0) != 0
-
-
-def _read_part(folder: Path, part: Part) -> dict[str, Any]:
-    return _read(folder / f"{part.name}.json")
+    # Parts that were not run, since their data is absent, have no status.
+    return 1 if any(run.get("status") for run in stored.values()) else 0
 
 
 def _read(file: Path) -> dict[str, Any]:

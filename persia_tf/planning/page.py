@@ -11,6 +11,7 @@ from persia_tf.planning.chart import Axis, Line, chart
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.text import (
     SHARDS_LEGEND,
+    count_text,
     limit_text,
     rows_of_shards,
     rows_of_tables,
@@ -120,8 +121,8 @@ def _growth_chart(table: TablePlan, sample_steps: int) -> str:
         lines.append(Line(points, "orange", dashed=True))
     return chart(
         table.name,
-        Axis("steps of an epoch", _count_text),
-        Axis("distinct ids", _count_text),
+        Axis("steps of an epoch", count_text),
+        Axis("distinct ids", count_text),
         lines,
         [(each.steps, each.ids.low, each.ids.high) for each in beyond],
     )
@@ -130,7 +131,7 @@ def _growth_chart(table: TablePlan, sample_steps: int) -> str:
 def _hit_rate_chart(table: TablePlan) -> str:
     return chart(
         table.name,
-        Axis("rows that are kept", _count_text, is_logarithmic=True),
+        Axis("rows that are kept", count_text, is_logarithmic=True),
         Axis("hit rate", lambda part: f"{part:.0%}"),
         [Line(table.skew.hit_rates, dots=True)],
         top=1.0,
@@ -152,17 +153,8 @@ def _memory_chart(shards: Sequence[ShardsPlan], limit: int | None) -> str:
         lines.append(Line(ends, "orange", dashed=True))
     return chart(
         "Memory of the busiest shard" + (", and its limit" if shows_limit else ""),
-        Axis("shards", _count_text, is_logarithmic=True, ticks=numbers),
+        Axis("shards", count_text, is_logarithmic=True, ticks=numbers),
         Axis("memory", size_text),
         lines,
         [(number, each.low, each.high) for number, each in memory],
     )
-
-
-def _count_text(count: float) -> str:
-    """Returns a number with three digits, in thousands or powers of them."""
-    for unit in ("", "k", "M", "G"):
-        if count < 999.5 or unit == "G":
-            break
-        count /= 1000
-    return f"{count:.3g}{unit}"

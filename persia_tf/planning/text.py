@@ -23,7 +23,7 @@ SHARDS_LEGEND = (
     "mean, by rows, by ids of lookups and by bytes per step:"
 )
 _COLUMNS = 80
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+_UNITS = (" B", " kB", " MB", " GB", " TB", " PB")
 
 
 def plan_text(plan: Any) -> str:
@@ -138,11 +138,20 @@ def _of_shards(each: ShardsPlan) -> tuple[str, ...]:
 
 def size_text(size: float) -> str:
     """Returns a number of bytes with three digits and a unit, in powers of 1000."""
-    for unit in _UNITS:
-        if size < 999.5 or unit == _UNITS[-1]:
+    return _with_unit(size, _UNITS)
+
+
+def count_text(count: float) -> str:
+    """Returns a number with three digits, in thousands or powers of them."""
+    return _with_unit(count, ("", "k", "M", "G"))
+
+
+def _with_unit(number: float, units: Sequence[str]) -> str:
+    for unit in units:
+        if number < 999.5 or unit == units[-1]:
             break
-        size /= 1000
-    return f"{size:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g}{unit}"
 
 
 def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
