@@ -1,0 +1,1 @@
+"""A simulator of clusters, whose every constant was measured."""
