@@ -1,8 +1,10 @@
 // lookup_bench: measures lookups and updates through RemoteService, and the
 // limits to compare lookups with. Run by benchmarks/rows_over_redis.py and
-// recovery_bench.py, which request rounds on standard input:
+// others, which request rounds on standard input:
 //
-//   lookup_bench WORKLOAD_FILE TABLES HOST:PORT,HOST:PORT
+//   lookup_bench WORKLOAD_FILE TABLES HOST:PORT,HOST:PORT [DIM]
+//
+// DIM is the number of weights of a row, 16 unless given; the limits have 16.
 
 #include <algorithm>
 #include <cstdio>
@@ -25,8 +27,8 @@ size_t DistinctRows(const Workload& workload) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: %s WORKLOAD_FILE TABLES SHARD,SHARD\n",
+  if (argc != 4 && argc != 5) {
+    std::fprintf(stderr, "usage: %s WORKLOAD_FILE TABLES SHARD,SHARD [DIM]\n",
                  argv[0]);
     return 2;
   }
@@ -35,19 +37,21 @@ int Main(int argc, char** argv) {
   if (tables != 1 && tables != workload.features()) {
     Fail("TABLES must be 1 or the number of features");
   }
+  const size_t dim = argc == 5 ? std::strtoul(argv[4], nullptr, 10) : kDim;
+  if (dim == 0) Fail("DIM must be a number above 0");
   std::vector<std::string> shards;
   std::istringstream list(argv[3]);
   for (std::string shard; std::getline(list, shard, ',');) {
     shards.push_back(shard);
   }
   const TransportServers transport(DistinctRows(workload));
-  FillShards(workload, shards, tables);
+  FillShards(workload, shards, tables, dim);
   const RequestIds ids(&workload, tables, shards.size());
   HugeArray flat(workload.rows() * kAdagradStride);
   ServeRounds([&](const std::string& kind, int thread, int in_flight) {
     const size_t first = thread * workload.requests() / 2;
     const auto remote = [&](RemoteWork work) {
-      return MakeRemoteRequester(&ids, work, shards, first, in_flight);
+      return MakeRemoteRequester(&ids, dim, work, shards, first, in_flight);
     };
     if (kind == "remote") return remote(RemoteWork::kLookup);
     if (kind == "remote_dedupe") return remote(RemoteWork::kDedupeAndLookup);

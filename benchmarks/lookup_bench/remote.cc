@@ -18,14 +18,20 @@ constexpr double kDeadlineSeconds = 60;
 constexpr float kGradient = 1e-3f;
 constexpr float kLearningRate = 1e-3f;
 
-TableConfig ConfigOf(size_t table) {
+std::string NameOf(size_t table) {
+  return "lookup_bench/" + std::to_string(table);
+}
+
+TableConfig ConfigOf(size_t table, size_t dim) {
   TableConfig config;
-  config.name = "lookup_bench/" + std::to_string(table);
-  config.dim = kDim;
+  config.name = NameOf(table);
+  config.dim = static_cast<uint32_t>(dim);
   config.initializer = {"uniform", {{"minval", -0.05}, {"maxval", 0.05}}};
   config.optimizer = {"adagrad", {}};
   return config;
 }
+
+TableKey KeyOf(size_t table) { return HashName(NameOf(table)); }
 
 std::unique_ptr<EmbeddingService> Connect(
     const std::vector<std::string>& shards) {
@@ -34,10 +40,10 @@ std::unique_ptr<EmbeddingService> Connect(
   return std::move(*service);
 }
 
-void Create(EmbeddingService* service, size_t table) {
+void Create(EmbeddingService* service, size_t table, size_t dim) {
   CreateTableRequest request;
   request.deadline = DeadlineAfter(kDeadlineSeconds);
-  request.config = ConfigOf(table);
+  request.config = ConfigOf(table, dim);
   CheckOk(Await([&](DoneCallback done) {
     service->CreateTable(&request, std::move(done));
   }));
@@ -45,14 +51,18 @@ void Create(EmbeddingService* service, size_t table) {
 
 class RemoteRequester : public Requester {
  public:
-  RemoteRequester(const RequestIds* ids, RemoteWork work,
+  RemoteRequester(const RequestIds* ids, size_t dim, RemoteWork work,
                   const std::vector<std::string>& shards, size_t first,
                   int in_flight)
-      : ids_(ids), work_(work), turn_(first), service_(Connect(shards)) {
+      : ids_(ids),
+        dim_(dim),
+        work_(work),
+        turn_(first),
+        service_(Connect(shards)) {
     for (size_t table = 0; table < ids->tables(); ++table) {
-      keys_.push_back(HashName(ConfigOf(table).name));
+      keys_.push_back(KeyOf(table));
       // As every program that trains does, which thus learns of the cluster.
-      Create(service_.get(), table);
+      Create(service_.get(), table, dim);
     }
     size_t most_rows = 0;
     for (size_t request = 0; request < ids->requests(); ++request) {
@@ -60,7 +70,7 @@ class RemoteRequester : public Requester {
       most_rows = std::max(most_rows, rows);
     }
     for (int slot = 0; slot < in_flight; ++slot) {
-      slots_.push_back(std::make_unique<Slot>(most_rows));
+      slots_.push_back(std::make_unique<Slot>(most_rows * dim));
       free_.push_back(slots_.back().get());
     }
   }
@@ -92,8 +102,8 @@ class RemoteRequester : public Requester {
  private:
   // A request in flight, with the memory that it needs until it is answered.
   struct Slot {
-    explicit Slot(size_t rows) : memory(rows * kDim * sizeof(float)) {
-      std::fill_n(memory.floats(), rows * kDim, kGradient);
+    explicit Slot(size_t weights) : memory(weights * sizeof(float)) {
+      std::fill_n(memory.floats(), weights, kGradient);
     }
 
     RequestIds::OfTables deduped;
@@ -109,7 +119,7 @@ class RemoteRequester : public Requester {
   TableIds IdsOf(const RequestIds::OfTables& unique, size_t table) const {
     TableIds ids;
     ids.table = keys_[table];
-    ids.dim = kDim;
+    ids.dim = static_cast<uint32_t>(dim_);
     ids.ids = unique[table].ids;
     return ids;
   }
@@ -122,7 +132,7 @@ class RemoteRequester : public Requester {
     for (size_t table = 0; table < unique.size(); ++table) {
       TableLookup lookup;
       lookup.ids = IdsOf(unique, table);
-      lookup.rows = {out, lookup.ids.ids.size() * kDim};
+      lookup.rows = {out, lookup.ids.ids.size() * dim_};
       out += lookup.rows.size();
       slot->lookup.tables.push_back(lookup);
     }
@@ -137,7 +147,7 @@ class RemoteRequester : public Requester {
     for (size_t table = 0; table < unique.size(); ++table) {
       TableUpdate update;
       update.ids = IdsOf(unique, table);
-      update.gradients = {gradients, update.ids.ids.size() * kDim};
+      update.gradients = {gradients, update.ids.ids.size() * dim_};
       update.learning_rate = kLearningRate;
       gradients += update.gradients.size();
       slot->update.tables.push_back(update);
@@ -184,6 +194,7 @@ class RemoteRequester : public Requester {
   }
 
   const RequestIds* const ids_;
+  const size_t dim_;
   const RemoteWork work_;
   size_t turn_;
   std::vector<TableKey> keys_;
@@ -218,16 +229,16 @@ class DedupeRequester : public Requester {
   size_t turn_;
 };
 
-void CreateRows(EmbeddingService* service, size_t table,
+void CreateRows(EmbeddingService* service, size_t table, size_t dim,
                 Span<const int64_t> ids) {
   constexpr size_t kBatch = 100'000;
-  std::vector<float> rows(kBatch * kDim);
+  std::vector<float> rows(kBatch * dim);
   for (size_t begin = 0; begin < ids.size(); begin += kBatch) {
     TableLookup lookup;
-    lookup.ids.table = HashName(ConfigOf(table).name);
-    lookup.ids.dim = kDim;
+    lookup.ids.table = KeyOf(table);
+    lookup.ids.dim = static_cast<uint32_t>(dim);
     lookup.ids.ids = ids.subspan(begin, std::min(kBatch, ids.size() - begin));
-    lookup.rows = {rows.data(), lookup.ids.ids.size() * kDim};
+    lookup.rows = {rows.data(), lookup.ids.ids.size() * dim};
     LookupRequest request;
     request.deadline = DeadlineAfter(kDeadlineSeconds);
     request.tables.push_back(lookup);
@@ -252,11 +263,14 @@ uint64_t CountRows(EmbeddingService* service) {
 }  // namespace
 
 void FillShards(const Workload& workload,
-                const std::vector<std::string>& shards, size_t tables) {
+                const std::vector<std::string>& shards, size_t tables,
+                size_t dim) {
   const auto service = Connect(shards);
-  for (size_t table = 0; table < tables; ++table) Create(service.get(), table);
+  for (size_t table = 0; table < tables; ++table) {
+    Create(service.get(), table, dim);
+  }
   for (size_t feature = 0; feature < workload.features(); ++feature) {
-    CreateRows(service.get(), std::min(feature, tables - 1),
+    CreateRows(service.get(), std::min(feature, tables - 1), dim,
                workload.rows_of(feature));
   }
   // With fewer rows, lookups would be faster and not comparable.
@@ -268,9 +282,10 @@ void FillShards(const Workload& workload,
 }
 
 std::unique_ptr<Requester> MakeRemoteRequester(
-    const RequestIds* ids, RemoteWork work,
+    const RequestIds* ids, size_t dim, RemoteWork work,
     const std::vector<std::string>& shards, size_t first, int in_flight) {
-  return std::make_unique<RemoteRequester>(ids, work, shards, first, in_flight);
+  return std::make_unique<RemoteRequester>(ids, dim, work, shards, first,
+                                           in_flight);
 }
 
 std::unique_ptr<Requester> MakeDedupeRequester(const RequestIds* ids,

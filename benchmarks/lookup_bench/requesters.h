@@ -17,13 +17,14 @@
 
 namespace persia::bench {
 
-// Rows of 16 float32, in W1's tables.
+// Weights of a row in W1's tables: float32.
 inline constexpr size_t kDim = 16;
 
-// Creates the tables on the shards, and every row of the workload. `tables`
-// is 1, or the number of features.
+// Creates the tables on the shards, with rows of `dim` weights, and every row of
+// the workload. `tables` is 1, or the number of features.
 void FillShards(const Workload& workload,
-                const std::vector<std::string>& shards, size_t tables);
+                const std::vector<std::string>& shards, size_t tables,
+                size_t dim);
 
 // What a remote requester does with each request's ids. They are deduplicated
 // in advance, except for kDedupeAndLookup.
@@ -36,7 +37,7 @@ enum class RemoteWork {
 // Uses a RemoteService of its own, and so one connection per shard, with up to
 // `in_flight` requests in flight. Its lookups are training lookups.
 std::unique_ptr<Requester> MakeRemoteRequester(
-    const RequestIds* ids, RemoteWork work,
+    const RequestIds* ids, size_t dim, RemoteWork work,
     const std::vector<std::string>& shards, size_t first, int in_flight);
 
 // Deduplicates ids, and does nothing else.

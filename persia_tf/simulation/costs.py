@@ -73,8 +73,9 @@ class Costs:
     Attributes:
         lookup: What lookups take.
         update: What updates take.
-        trainer: What a step of a training program takes besides its dense part, on all
-            of its threads.
+        trainer: What a step of a training program takes besides its dense part and
+            what it takes as a client, on all of its threads. Its `table` is per layer,
+            and its `row` and `byte` count all ids, duplicates too.
         wake_seconds: How long a sleeping thread takes to run once it is needed.
         crowded_speed: The speed of a core of the measured machine while all of its
             cores are busy, over its speed while the others are idle.

@@ -21,6 +21,8 @@ class Setup:
             trainers ask the shards themselves.
         shards: PS shards.
         tables: Tables that a step looks up.
+        layers: Embedding layers that a step calls: `PersiaEmbeddings(joined=True)` is
+            one layer of all its tables.
         ids: Ids that a step of one trainer looks up, duplicates and all.
         rows: Distinct ids among them.
         examples: Examples of a step of one trainer.
@@ -53,6 +55,7 @@ class Setup:
     workers: int = 0
     shards: int = 1
     tables: int = 26
+    layers: int = 1
     ids: float = 26 * 4096
     rows: float = 25_000
     examples: int = 4096
@@ -108,6 +111,7 @@ _LEAST = {
     "workers": 0,
     "shards": 1,
     "tables": 1,
+    "layers": 1,
     "ids": 0,
     "rows": 0,
     "examples": 1,

@@ -62,8 +62,8 @@ class Trainer:
         self._machine = machine
         self._client = client
         self._all_reduce = all_reduce
-        tables, size = setup.tables, setup.ids * setup.row_bytes
-        own = costs.trainer.seconds(1, 0, tables, setup.ids, size)
+        size = setup.ids * setup.row_bytes
+        own = costs.trainer.seconds(1, 0, setup.layers, setup.ids, size)
         # Half of it is before the lookup, and half belongs to the step.
         self._prepare_seconds = self._step_seconds = own / 2
         self._prepares = Thread(machine.processor, clock, costs.wake_seconds)
