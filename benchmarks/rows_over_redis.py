@@ -46,6 +46,10 @@ class RoundsProgram:
         self._process = process
         self._reply()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def run(self, kind: str, threads: int, in_flight: int, seconds: float) -> Round:
         print(kind, threads, in_flight, seconds, file=self._process.stdin, flush=True)
         return self._reply()

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import native_programs
 
 _START_SECONDS = 60
-_SHARD = (sys.executable, "-m", "persia_tf.commands.main", "ps")
-_SHARD += ("--log-level", "warning")
+_PERSIA = (sys.executable, "-m", "persia_tf.commands.main")
+_SHARD = (*_PERSIA, "ps", "--log-level", "warning")
+_WORKER = (*_PERSIA, "worker", "--log-level", "warning")
 
 
 class ShardProcess(NamedTuple):
-    """A running `persia ps`, or a proxy in front of one.
+    """A running `persia ps`, or an embedding worker or a proxy in front of it.
 
     Attributes:
         pid: Its process id.
@@ -67,15 +68,43 @@ def running_proxies(
     if delay_ms is None:
         yield [shard.address for shard in shards]
         return
+    with running_proxy_processes(shards, delay_ms) as proxies:
+        yield [proxy.address for proxy in proxies]
+
+
+@contextlib.contextmanager
+def running_proxy_processes(
+    shards: Sequence[ShardProcess], delay_ms: float
+) -> Iterator[list[ShardProcess]]:
+    """Runs a delaying proxy in front of each shard; yields the proxies.
+
+    Args:
+        shards: The shards.
+        delay_ms: The delay of each direction.
+    """
     program = str(native_programs.build("delay_proxy"))
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        addresses = []
+        proxies = []
         for index, shard in enumerate(shards):
             command = [program, "--to", shard.address, "--delay-ms", str(delay_ms)]
             running = _listening(command, folder / str(index))
-            addresses.append(stack.enter_context(running).address)
-        yield addresses
+            proxies.append(stack.enter_context(running))
+        yield proxies
+
+
+@contextlib.contextmanager
+def running_worker(shards: Sequence[ShardProcess]) -> Iterator[ShardProcess]:
+    """Runs an embedding worker in front of shards until the block ends.
+
+    Args:
+        shards: The shards.
+    """
+    addresses = ",".join(shard.address for shard in shards)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*_WORKER, "--ps", addresses]
+        with _listening(command, Path(folder) / "worker") as worker:
+            yield worker
 
 
 @contextlib.contextmanager

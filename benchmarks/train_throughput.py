@@ -143,10 +143,15 @@ def run(
     wall = time.monotonic() - begin
     used = sum(cpu_seconds(pid) - before for pid, before in cpu.items())
     rates = [steps * arguments.batch / seconds for steps, seconds in windows.measured]
+    own = [
+        1e3 * seconds / steps
+        for seconds, (steps, _) in zip(windows.cpu_seconds, windows.measured)
+    ]
     figures = {
         "samples_per_second": statistics.median(rates),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "cpus_used": used / wall,
+        "program_cpu_ms_per_step": statistics.median(own),
     }
     if is_persia:
         ptf.flush()  # Otherwise updates would be under way when the shards end.

@@ -158,30 +158,35 @@ class Windows(keras.callbacks.Callback):
 
     Attributes:
         measured: `(steps, seconds)` of each window.
+        cpu_seconds: The processor time of this process in each window.
         total_steps: The number of steps, including the warm-up.
     """
 
     def __init__(self, count: int, seconds: float, warm_up_steps: int) -> None:
         super().__init__()
         self.measured: list[tuple[int, float]] = []
+        self.cpu_seconds: list[float] = []
         self.total_steps = 0
         self._count = count
         self._seconds = seconds
         self._warm_up_steps = warm_up_steps
         self._steps = 0
         self._begin = 0.0
+        self._cpu_begin = 0.0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         now = time.monotonic()
         self.total_steps += 1
         if batch + 1 <= self._warm_up_steps:
-            self._begin = now
+            self._begin, self._cpu_begin = now, time.process_time()
             return
         self._steps += 1
         if now - self._begin < self._seconds:
             return
         self.measured.append((self._steps, now - self._begin))
-        self._steps, self._begin = 0, now
+        cpu = time.process_time()
+        self.cpu_seconds.append(cpu - self._cpu_begin)
+        self._steps, self._begin, self._cpu_begin = 0, now, cpu
         if len(self.measured) == self._count:
             self.model.stop_training = True
 

@@ -42,13 +42,16 @@ class Processor:
         heapq.heappush(self._ends, end)
         self._await_first()
 
+    def core_speed(self, busy: int) -> float:
+        """Returns the speed of a core while so many cores are busy."""
+        if busy <= 1:
+            return 1.0
+        return 1.0 - (1.0 - self._crowded_speed) * (busy - 1) / (self._cores - 1)
+
     def _speed(self) -> float:
         jobs = len(self._ends)
         busy = min(jobs, self._cores)
-        if busy <= 1:
-            return 1.0 if jobs <= 1 else 1.0 / jobs
-        slowed = 1.0 - (1.0 - self._crowded_speed) * (busy - 1) / (self._cores - 1)
-        return slowed * busy / jobs
+        return self.core_speed(busy) * busy / jobs
 
     def _advance(self) -> None:
         passed = self._clock.now - self._at

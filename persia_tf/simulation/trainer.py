@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from persia_tf.simulation.client import Client
 from persia_tf.simulation.clock import Action, Clock
 from persia_tf.simulation.costs import Costs
@@ -104,8 +106,10 @@ class Trainer:
         if setup.dense_cores == 0:
             self._clock.after(setup.dense_seconds, self._computed)
             return
-        cores = max(1, min(setup.cores, round(setup.dense_cores + 0.49)))
+        cores = max(1, min(setup.cores, math.ceil(setup.dense_cores)))
         parallel = _parallel_part(setup.dense_cores, cores)
+        # It took its time while so many cores were busy.
+        speed = self._machine.processor.core_speed(cores)
         waiting = [cores]
 
         def joined() -> None:
@@ -115,7 +119,7 @@ class Trainer:
 
         def fork() -> None:
             for _ in range(cores):
-                run(setup.dense_seconds * parallel, joined)
+                run(setup.dense_seconds * parallel * speed, joined)
 
         run = self._machine.processor.run
         run(setup.dense_seconds * (1 - parallel), fork)

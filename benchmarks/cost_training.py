@@ -1,0 +1,88 @@
+"""Measures what a training program takes beside its dense part and its calls."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import workload_w1
+from cost_fits import fit
+from turns import run_program
+
+from persia_tf.simulation.costs import Costs, Work
+
+_BATCHES = (4096, 512)
+_QUICK_BATCHES = (256, 64)
+_ROW_BYTES = 4 * workload_w1.DIM
+
+
+@dataclasses.dataclass(frozen=True)
+class Dense:
+    """The dense part of a step, alone on this machine.
+
+    Attributes:
+        seconds: Its time.
+        cores: How many cores it keeps busy, on the mean.
+    """
+
+    seconds: float
+    cores: float
+
+
+def dense_part(batch: int, quick: bool) -> Dense:
+    """Measures the dense part of the click model's step."""
+    said = _train("--embedding", "ready", batch=batch, quick=quick)
+    seconds = batch / said["samples_per_second"]
+    return Dense(seconds, said["program_cpu_ms_per_step"] / 1e3 / seconds)
+
+
+def rows_of(batch: int) -> float:
+    """Returns the mean number of distinct ids of a batch of the click model."""
+    ids = workload_w1.load().ids()[:50, :batch]
+    return sum(len(set(each.ravel().tolist())) for each in ids) / len(ids)
+
+
+def trainer_work(costs: Costs, quick: bool) -> Work:
+    """Measures `Costs.trainer`, by training with one shard.
+
+    Args:
+        costs: What calls take.
+        quick: Whether to train only for a smoke test.
+
+    Returns:
+        What a step takes, per call, layer and id.
+    """
+    terms, seconds = [], []
+    for batch in _QUICK_BATCHES if quick else _BATCHES:
+        dense = dense_part(batch, quick)
+        for layers in ("joined", "separate"):
+            said = _train(
+                *("--embedding", "persia-remote", "--shards", 1),
+                *("--layers", layers),
+                batch=batch,
+                quick=quick,
+            )
+            used = said["program_cpu_ms_per_step"] / 1e3 - dense.cores * dense.seconds
+            used = used * costs.crowded_speed - _calls(costs, rows_of(batch))
+            count = 1 if layers == "joined" else workload_w1.FEATURES
+            ids = workload_w1.FEATURES * batch
+            terms.append({"call": 1, "table": count, "row": ids})
+            seconds.append(max(used, 1e-6))
+    return Work(**fit(terms, seconds))
+
+
+def _calls(costs: Costs, rows: float) -> float:
+    """Returns what the program needs as a client: a lookup and an update per step."""
+    terms = (1, 1, workload_w1.FEATURES, rows, rows * _ROW_BYTES)
+    return sum(
+        work.seconds(*terms)
+        for kind in (costs.lookup, costs.update)
+        for work in (kind.caller, kind.io)
+    )
+
+
+def _train(*options: object, batch: int, quick: bool) -> dict[str, Any]:
+    options += ("--batch", batch, "--windows", 4, "--seconds", 2)
+    if quick:
+        options += ("--quick",)
+    return run_program("train_throughput.py", *options)["figures"]

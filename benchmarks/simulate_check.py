@@ -1,0 +1,284 @@
+"""How far the simulator is off what is measured with 1, 2, 4 and 8 shards.
+
+    python benchmarks/simulate_check.py
+    python benchmarks/simulate_check.py --measure
+    python benchmarks/simulate_check.py --quick
+    python benchmarks/simulate_check.py --write
+
+A client looks rows up, and updates them, in calls of 26 x 4096 ids of the click model
+(W2), one or several at a time; and the click model (W1) is trained. All programs share
+this machine. The shards are reached directly, or through proxies that delay messages by
+10 ms each way. The set-ups take turns, so that a slow minute affects all of them.
+Compared are calls per second, the 99th percentile of a call, and steps per second.
+
+The simulator's constants come from calls that are made one at a time, and from training
+with one shard (cost_bench.py). With `--measure` they are measured anew first, on the
+machine as it is now. The last line is one JSON object. `--write` writes the table into
+docs/simulation.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import cost_bench
+import cost_calls
+import cost_training
+import native_programs
+import numpy as np
+import workload_w1
+from cost_calls import Caller, Measured
+from results_file import write_section
+from shard_processes import running_proxies, running_shards
+from turns import run_program
+
+from persia_tf.simulation.costs import Costs, measured_costs
+from persia_tf.simulation.simulate import simulate, simulate_calls
+
+SHARDS = (1, 2, 4, 8)
+DELAYS_MS = (None, 10.0)
+_PAGE = Path(__file__).resolve().parents[1] / "docs" / "simulation.md"
+_WARM_UP_CALLS = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A set-up, and what is done with it.
+
+    Attributes:
+        kind: "lookup", "update" or "train".
+        shards: The number of shards.
+        delay_ms: The delay of each direction; None without proxies.
+        in_flight: How many calls are in flight.
+    """
+
+    kind: str
+    shards: int
+    delay_ms: float | None
+    in_flight: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """A figure as it was measured and as it was simulated.
+
+    Attributes:
+        case: The set-up.
+        figure: "per second", or "p99 ms".
+        measured: The measured figure.
+        simulated: The simulated figure.
+    """
+
+    case: Case
+    figure: str
+    measured: float
+    simulated: float
+
+    @property
+    def error(self) -> float:
+        """The simulated figure over the measured one, less 1."""
+        return self.simulated / self.measured - 1.0
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    load = os.getloadavg()[0]
+    costs = _costs(arguments)
+    compared = [*check_calls(costs, arguments), *check_training(costs, arguments)]
+    print(table(compared))
+    if arguments.write:
+        write_section("simulate_check", table(compared), _PAGE)
+    setup = {
+        "constants": "measured anew" if arguments.measure else "as stored",
+        "load_average_before": round(load, 2),
+        "rounds": arguments.rounds,
+        "seconds_a_round": arguments.seconds,
+        "seed": 0,
+        **native_programs.machine(),
+    }
+    figures = {
+        f"worst_error_{kind}_{figure.replace(' ', '_')}": error
+        for (kind, figure), error in worst_errors(compared).items()
+    }
+    rows = [dataclasses.asdict(each) for each in compared]
+    result = {"benchmark": "simulate_check", "figures": figures, "setup": setup}
+    print(json.dumps({**result, "compared": rows}))
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--measure", action="store_true", help="measure the constants anew first")
+    add("--costs", type=Path, help="constants of cost_bench.py --output")
+    add("--only", choices=("calls", "training"), help="check only these")
+    add("--rounds", type=int, default=7, help="of each set-up (%(default)s)")
+    add("--seconds", type=float, default=1.0, help="of a round (%(default)s)")
+    add("--turns", type=int, default=2, help="of training (%(default)s)")
+    add("--in-flight", type=int, nargs="+", default=[1, 4], help="calls in flight")
+    add("--write", action="store_true", help="write the table to docs/simulation.md")
+    arguments = parser.parse_args()
+    arguments.shards, arguments.most_rows = SHARDS, 1 << 62
+    if arguments.quick:
+        arguments.rounds, arguments.seconds, arguments.turns = 1, 0.2, 1
+        arguments.shards, arguments.most_rows = (1, 2), 2000
+    return arguments
+
+
+def _costs(arguments: argparse.Namespace) -> Costs:
+    if arguments.measure:
+        return cost_bench.measure(arguments)[0]
+    return measured_costs(arguments.costs) if arguments.costs else measured_costs()
+
+
+def check_calls(costs: Costs, arguments: argparse.Namespace) -> list[Compared]:
+    """Compares lookups and updates."""
+    if arguments.only == "training":
+        return []
+    found: dict[Case, list[Measured]] = {}
+    with contextlib.ExitStack() as stack:
+        callers = {
+            (shards, delay): stack.enter_context(_caller(shards, delay, arguments))
+            for shards in arguments.shards
+            for delay in DELAYS_MS
+        }
+        _log("shards are filled")
+        for _ in range(arguments.rounds):
+            for (shards, delay), caller in callers.items():
+                for kind in cost_bench.KINDS:
+                    for in_flight in arguments.in_flight:
+                        case = Case(kind, shards, delay, in_flight)
+                        measured = caller.measure(
+                            kind, arguments.seconds, in_flight=in_flight
+                        )
+                        found.setdefault(case, []).append(measured)
+    compared = []
+    for case, rounds in found.items():
+        measured = cost_calls.joined(rounds)
+        point = dataclasses.replace(cost_bench.BASE, shards=case.shards)
+        simulated = simulate_calls(
+            case.kind,
+            cost_bench.setup_of(point, measured.rows, **_delay(case)),
+            in_flight=case.in_flight,
+            costs=costs,
+            warm_up=_WARM_UP_CALLS,
+        )
+        compared += [
+            Compared(case, "per second", measured.per_second, simulated.per_second),
+            Compared(case, "p99 ms", 1e3 * measured.p99, 1e3 * simulated.p99),
+        ]
+    return compared
+
+
+@contextlib.contextmanager
+def _caller(
+    shards: int, delay_ms: float | None, arguments: argparse.Namespace
+) -> Iterator[Caller]:
+    point = dataclasses.replace(cost_bench.BASE, shards=shards)
+    with running_shards(shards) as servers:
+        with running_proxies(servers, delay_ms) as addresses:
+            with cost_calls.running_caller(
+                point, addresses, servers, arguments.most_rows
+            ) as caller:
+                yield caller
+
+
+def _delay(case: Case) -> dict[str, Any]:
+    if case.delay_ms is None:
+        return {}
+    return {"delay_seconds": case.delay_ms / 1e3, "proxies": True}
+
+
+def check_training(costs: Costs, arguments: argparse.Namespace) -> list[Compared]:
+    """Compares steps per second of the click model's training."""
+    if arguments.only == "calls":
+        return []
+    batch = 256 if arguments.quick else workload_w1.BATCH
+    cases = [Case("train", n, d) for n in arguments.shards for d in DELAYS_MS]
+    found: dict[Case, list[float]] = {case: [] for case in cases}
+    dense = []
+    for _ in range(arguments.turns):
+        dense.append(cost_training.dense_part(batch, arguments.quick))
+        for case in cases:
+            found[case].append(_steps_per_second(case, batch, arguments.quick))
+    alone = cost_training.Dense(
+        *(float(np.median(each)) for each in zip(*map(dataclasses.astuple, dense)))
+    )
+    return [
+        Compared(
+            case,
+            "per second",
+            float(np.median(rates)),
+            _simulated_training(case, costs, alone, batch),
+        )
+        for case, rates in found.items()
+    ]
+
+
+def _steps_per_second(case: Case, batch: int, quick: bool) -> float:
+    options: list[object] = ["--embedding", "persia-remote", "--shards", case.shards]
+    options += ["--batch", batch, "--windows", 4, "--seconds", 2]
+    if case.delay_ms is not None:
+        options += ["--delay-ms", case.delay_ms]
+    if quick:
+        options.append("--quick")
+    said = run_program("train_throughput.py", *options)
+    return said["figures"]["samples_per_second"] / batch
+
+
+def _simulated_training(
+    case: Case, costs: Costs, dense: cost_training.Dense, batch: int
+) -> float:
+    point = dataclasses.replace(cost_bench.BASE, shards=case.shards, batch=batch)
+    setup = cost_bench.setup_of(
+        point,
+        cost_training.rows_of(batch),
+        examples=batch,
+        dense_seconds=dense.seconds,
+        dense_cores=dense.cores,
+        **_delay(case),
+    )
+    return simulate(setup, costs=costs, steps=200).per_second
+
+
+def worst_errors(compared: Sequence[Compared]) -> dict[tuple[str, str], float]:
+    """Returns the largest error of each figure of each kind, without its sign."""
+    worst: dict[tuple[str, str], float] = {}
+    for each in compared:
+        key = (each.case.kind, each.figure)
+        worst[key] = max(worst.get(key, 0.0), abs(each.error))
+    return worst
+
+
+def table(compared: Sequence[Compared]) -> str:
+    """Returns a table of all figures, in Markdown."""
+    lines = [
+        "| what | shards | delay each way | in flight | figure | measured | simulated "
+        "| error |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for each in compared:
+        case = each.case
+        delay = "none" if case.delay_ms is None else f"{case.delay_ms:g} ms"
+        lines.append(
+            f"| {case.kind} | {case.shards} | {delay} | {case.in_flight} "
+            f"| {each.figure} | {each.measured:.4g} | {each.simulated:.4g} "
+            f"| {each.error:+.1%} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _log(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
