@@ -85,7 +85,7 @@ def main() -> None:
     }
     costs = dataclasses.replace(costs, measured=measured)
     if arguments.output:
-        text = json.dumps(costs.to_dict(), indent=1)
+        text = json.dumps(_rounded(costs.to_dict()), indent=1)
         arguments.output.write_text(f"{text}\n", encoding="utf-8")
     figures = costs.to_dict()
     del figures["measured"]
@@ -188,7 +188,7 @@ def _call_costs(kind: str, found: Found, errors: dict[str, float]) -> CallCosts:
         errors[f"{kind} {thread}"] = worst_error(own, seconds, takes)
         works[thread] = Work(**takes)
     base = found[BASE][kind]
-    spread = tuple(each / base.p50 for each in base.quantiles)
+    spread = tuple(round(each / base.p50, 4) for each in base.quantiles)
     return CallCosts(**works, worker=Work(), overlap=0.0, spread=spread)
 
 
@@ -277,6 +277,13 @@ def _with_workers(costs: Costs, arguments: argparse.Namespace) -> Costs:
 def _client_seconds(costs: CallCosts, point: Point, rows: float) -> float:
     terms: Sequence[float] = tuple(_terms(point, rows).values())
     return costs.caller.seconds(*terms) + costs.io.seconds(*terms)
+
+
+def _rounded(value: Any) -> Any:
+    """Returns JSON with no more digits of its numbers than can be measured."""
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
 def _log(text: str) -> None:
