@@ -13,7 +13,8 @@ Compared are calls per second, the 99th percentile of a call, and steps per seco
 
 The simulator's constants come from calls that are made one at a time, and from training
 with one shard (cost_bench.py). With `--measure` they are measured anew first, on the
-machine as it is now. The last line is one JSON object. `--write` writes the table into
+machine as it is now. The last line is one JSON object; `--against` simulates anew what
+an earlier run measured. `--write` writes the table into
 docs/simulation.md.
 """
 
@@ -41,12 +42,13 @@ from shard_processes import running_proxies, running_shards
 from turns import run_program
 
 from persia_tf.simulation.costs import Costs, measured_costs
-from persia_tf.simulation.simulate import simulate, simulate_calls
+from persia_tf.simulation.simulate import Simulated, simulate, simulate_calls
 
 SHARDS = (1, 2, 4, 8)
 DELAYS_MS = (None, 10.0)
 _PAGE = Path(__file__).resolve().parents[1] / "docs" / "simulation.md"
 _WARM_UP_CALLS = 50
+PER_SECOND, P99 = "per second", "p99 ms"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Compared:
 
     Attributes:
         case: The set-up.
-        figure: "per second", or "p99 ms".
+        figure: `PER_SECOND` or `P99`.
         measured: The measured figure.
         simulated: The simulated figure.
     """
@@ -88,11 +90,38 @@ class Compared:
         return self.simulated / self.measured - 1.0
 
 
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What was measured.
+
+    Attributes:
+        figures: The figures of each set-up.
+        rows: The mean number of distinct ids of a call.
+        batch: Examples per step of training.
+        dense: The dense part of a step of training; None without training.
+    """
+
+    figures: list[tuple[Case, dict[str, float]]]
+    rows: float
+    batch: int
+    dense: cost_training.Dense | None
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Found:
+        """Returns what `dataclasses.asdict` has made a dict."""
+        dense = given["dense"] and cost_training.Dense(**given["dense"])
+        figures = [(Case(**case), figures) for case, figures in given["figures"]]
+        return cls(figures, given["rows"], given["batch"], dense)
+
+
 def main() -> None:
     arguments = parse_arguments()
     load = os.getloadavg()[0]
     costs = _costs(arguments)
-    compared = [*check_calls(costs, arguments), *check_training(costs, arguments)]
+    found = (
+        measured_again(arguments.against) if arguments.against else measure(arguments)
+    )
+    compared = compare(found, costs)
     print(table(compared))
     if arguments.write:
         write_section("simulate_check", table(compared), _PAGE)
@@ -108,9 +137,8 @@ def main() -> None:
         f"worst_error_{kind}_{figure.replace(' ', '_')}": error
         for (kind, figure), error in worst_errors(compared).items()
     }
-    rows = [dataclasses.asdict(each) for each in compared]
     result = {"benchmark": "simulate_check", "figures": figures, "setup": setup}
-    print(json.dumps({**result, "compared": rows}))
+    print(json.dumps({**result, "measured": dataclasses.asdict(found)}))
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -119,6 +147,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--quick", action="store_true", help="only a smoke test")
     add("--measure", action="store_true", help="measure the constants anew first")
     add("--costs", type=Path, help="constants of cost_bench.py --output")
+    add("--against", type=Path, help="simulate what an earlier run's output measured")
     add("--only", choices=("calls", "training"), help="check only these")
     add("--rounds", type=int, default=7, help="of each set-up (%(default)s)")
     add("--seconds", type=float, default=1.0, help="of a round (%(default)s)")
@@ -139,10 +168,70 @@ def _costs(arguments: argparse.Namespace) -> Costs:
     return measured_costs(arguments.costs) if arguments.costs else measured_costs()
 
 
-def check_calls(costs: Costs, arguments: argparse.Namespace) -> list[Compared]:
-    """Compares lookups and updates."""
-    if arguments.only == "training":
-        return []
+def measured_again(path: Path) -> Found:
+    """Returns what an earlier run measured, of which a file has the last line."""
+    last = path.read_text(encoding="utf-8").splitlines()[-1]
+    return Found.from_dict(json.loads(last)["measured"])
+
+
+def measure(arguments: argparse.Namespace) -> Found:
+    """Measures all set-ups."""
+    batch = 256 if arguments.quick else workload_w1.BATCH
+    figures: list[tuple[Case, dict[str, float]]] = []
+    rows, dense = 0.0, None
+    if arguments.only != "training":
+        calls = _measure_calls(arguments)
+        rows = calls[0][1].rows
+        figures += [
+            (case, {PER_SECOND: each.per_second, P99: 1e3 * each.p99})
+            for case, each in calls
+        ]
+    if arguments.only != "calls":
+        dense, rates = _measure_training(arguments, batch)
+        figures += [(case, {PER_SECOND: rate}) for case, rate in rates.items()]
+    return Found(figures, rows, batch, dense)
+
+
+def compare(found: Found, costs: Costs) -> list[Compared]:
+    """Simulates what was measured."""
+    compared = []
+    for case, figures in found.figures:
+        simulated = _simulated(case, found, costs)
+        ours = {PER_SECOND: simulated.per_second, P99: 1e3 * simulated.p99}
+        compared += [
+            Compared(case, name, value, ours[name]) for name, value in figures.items()
+        ]
+    return compared
+
+
+def _simulated(case: Case, found: Found, costs: Costs) -> Simulated:
+    point = dataclasses.replace(cost_bench.BASE, shards=case.shards)
+    delay = {}
+    if case.delay_ms is not None:
+        delay = {"delay_seconds": case.delay_ms / 1e3, "proxies": True}
+    if case.kind != "train":
+        setup = cost_bench.setup_of(point, found.rows, **delay)
+        return simulate_calls(
+            case.kind,
+            setup,
+            in_flight=case.in_flight,
+            costs=costs,
+            warm_up=_WARM_UP_CALLS,
+        )
+    assert found.dense is not None
+    setup = cost_bench.setup_of(
+        dataclasses.replace(point, batch=found.batch),
+        cost_training.rows_of(found.batch),
+        examples=found.batch,
+        dense_seconds=found.dense.seconds,
+        dense_cores=found.dense.cores,
+        **delay,
+    )
+    return simulate(setup, costs=costs, steps=200)
+
+
+def _measure_calls(arguments: argparse.Namespace) -> list[tuple[Case, Measured]]:
+    """Measures lookups and updates of all set-ups, in turn."""
     found: dict[Case, list[Measured]] = {}
     with contextlib.ExitStack() as stack:
         callers = {
@@ -160,22 +249,7 @@ def check_calls(costs: Costs, arguments: argparse.Namespace) -> list[Compared]:
                             kind, arguments.seconds, in_flight=in_flight
                         )
                         found.setdefault(case, []).append(measured)
-    compared = []
-    for case, rounds in found.items():
-        measured = cost_calls.joined(rounds)
-        point = dataclasses.replace(cost_bench.BASE, shards=case.shards)
-        simulated = simulate_calls(
-            case.kind,
-            cost_bench.setup_of(point, measured.rows, **_delay(case)),
-            in_flight=case.in_flight,
-            costs=costs,
-            warm_up=_WARM_UP_CALLS,
-        )
-        compared += [
-            Compared(case, "per second", measured.per_second, simulated.per_second),
-            Compared(case, "p99 ms", 1e3 * measured.p99, 1e3 * simulated.p99),
-        ]
-    return compared
+    return [(case, cost_calls.joined(rounds)) for case, rounds in found.items()]
 
 
 @contextlib.contextmanager
@@ -191,17 +265,10 @@ def _caller(
                 yield caller
 
 
-def _delay(case: Case) -> dict[str, Any]:
-    if case.delay_ms is None:
-        return {}
-    return {"delay_seconds": case.delay_ms / 1e3, "proxies": True}
-
-
-def check_training(costs: Costs, arguments: argparse.Namespace) -> list[Compared]:
-    """Compares steps per second of the click model's training."""
-    if arguments.only == "calls":
-        return []
-    batch = 256 if arguments.quick else workload_w1.BATCH
+def _measure_training(
+    arguments: argparse.Namespace, batch: int
+) -> tuple[cost_training.Dense, dict[Case, float]]:
+    """Returns the dense part of a step, and steps per second of all set-ups."""
     cases = [Case("train", n, d) for n in arguments.shards for d in DELAYS_MS]
     found: dict[Case, list[float]] = {case: [] for case in cases}
     dense = []
@@ -212,15 +279,8 @@ def check_training(costs: Costs, arguments: argparse.Namespace) -> list[Compared
     alone = cost_training.Dense(
         *(float(np.median(each)) for each in zip(*map(dataclasses.astuple, dense)))
     )
-    return [
-        Compared(
-            case,
-            "per second",
-            float(np.median(rates)),
-            _simulated_training(case, costs, alone, batch),
-        )
-        for case, rates in found.items()
-    ]
+    rates = {case: float(np.median(each)) for case, each in found.items()}
+    return alone, rates
 
 
 def _steps_per_second(case: Case, batch: int, quick: bool) -> float:
@@ -232,21 +292,6 @@ def _steps_per_second(case: Case, batch: int, quick: bool) -> float:
         options.append("--quick")
     said = run_program("train_throughput.py", *options)
     return said["figures"]["samples_per_second"] / batch
-
-
-def _simulated_training(
-    case: Case, costs: Costs, dense: cost_training.Dense, batch: int
-) -> float:
-    point = dataclasses.replace(cost_bench.BASE, shards=case.shards, batch=batch)
-    setup = cost_bench.setup_of(
-        point,
-        cost_training.rows_of(batch),
-        examples=batch,
-        dense_seconds=dense.seconds,
-        dense_cores=dense.cores,
-        **_delay(case),
-    )
-    return simulate(setup, costs=costs, steps=200).per_second
 
 
 def worst_errors(compared: Sequence[Compared]) -> dict[tuple[str, str], float]:

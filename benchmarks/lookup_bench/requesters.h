@@ -20,8 +20,8 @@ namespace persia::bench {
 // Weights of a row in W1's tables: float32.
 inline constexpr size_t kDim = 16;
 
-// Creates the tables on the shards, with rows of `dim` weights, and every row of
-// the workload. `tables` is 1, or the number of features.
+// Creates the tables on the shards, with rows of `dim` weights, and every row
+// of the workload. `tables` is 1, or the number of features.
 void FillShards(const Workload& workload,
                 const std::vector<std::string>& shards, size_t tables,
                 size_t dim);

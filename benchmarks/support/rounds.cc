@@ -55,8 +55,7 @@ void ServeRounds(const MakeRequester& make) {
     std::sort(all.begin(), all.end());
     for (int i = 0; i <= kQuantiles; ++i) {
       const size_t place = all.empty() ? 0 : i * (all.size() - 1) / kQuantiles;
-      std::cout << (i == 0 ? "" : ", ")
-                << (all.empty() ? 0 : 1e3 * all[place]);
+      std::cout << (i == 0 ? "" : ", ") << (all.empty() ? 0 : 1e3 * all[place]);
     }
     std::cout << "]}" << std::endl;
   }

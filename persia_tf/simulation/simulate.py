@@ -110,7 +110,9 @@ def simulate_calls(
         Calls per second of the first client, and their times.
     """
     if kind not in (LOOKUP, UPDATE):
-        raise ValueError(f'`kind` must be "lookup" or "update". Received: kind={kind!r}')
+        raise ValueError(
+            f'`kind` must be "lookup" or "update". Received: kind={kind!r}'
+        )
     world = _World(setup, costs or measured_costs(), seed)
     took: list[float] = []
     ends: list[float] = []
@@ -217,7 +219,9 @@ class _World:
         found: dict[str, list[float]] = {}
         for role, machines in self._machines.items():
             cores = self._setup.cores
-            found[f"cores of {role}"] = [m.processor.busy_seconds / cores for m in machines]
+            found[f"cores of {role}"] = [
+                m.processor.busy_seconds / cores for m in machines
+            ]
             for machine in machines:
                 if machine.sends is not None and machine.receives is not None:
                     found.setdefault(f"network out of {role}", []).append(
@@ -233,7 +237,9 @@ class _World:
             found["disks of shards"] = [s.disk.busy_seconds for s in self.shards]
         return found
 
-    def busy_since(self, begin: float, busy: dict[str, list[float]]) -> dict[str, float]:
+    def busy_since(
+        self, begin: float, busy: dict[str, list[float]]
+    ) -> dict[str, float]:
         """Returns the busy part of the time since then, of the busiest of each kind."""
         passed = self.clock.now - begin
         return {
