@@ -87,7 +87,8 @@ def _messages(facts: Facts) -> Iterator[Limit]:
         "make batches smaller, or have more shards. A longer body needs another "
         "protocol version, since both ends refuse it before they read it",
     )
-    held = sum(
+    # A step in flight has a lookup or an update in flight.
+    held = max(
         size.request + size.reply
         for size in (sizes_of(kind, setup, setup.rows * share) for kind in kinds)
     )
