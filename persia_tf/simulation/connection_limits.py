@@ -47,8 +47,8 @@ def _open_files(facts: Facts) -> Limit:
         facts.operation.open_files,
         "",
         "the process's limit of open files (assumed)",
-        "raise it by `ulimit -n`: `persia ps` does not raise its soft limit, as `persia "
-        "serve` does (persia_tf/model_server/descriptors.py)",
+        "raise it by `ulimit -n`: `persia ps` does not raise its soft limit, as "
+        "`persia serve` does (persia_tf/model_server/descriptors.py)",
     )
 
 
@@ -62,9 +62,10 @@ def _in_flight(facts: Facts) -> Limit:
         core_limits.MAX_IN_FLIGHT,
         "",
         "cc/server/server.h: max_in_flight",
-        "have more embedding workers, or a lower staleness; beyond the limit the server "
-        "reads no further request of the connection. `max_in_flight` has no option of "
-        "`persia ps` yet, and a worker has one connection to each shard",
+        "have more embedding workers, or a lower staleness; beyond the limit the "
+        "server reads no further request of the connection. `max_in_flight` has no "
+        "option of `persia ps` yet, and a worker has one connection to each shard",
+        beyond="slower",
     )
 
 
@@ -101,6 +102,7 @@ def _messages(facts: Facts) -> Iterator[Limit]:
         "have more shards, smaller batches or a lower staleness; beyond the limit "
         "requests wait (cc/server/reply_budget.h), they do not fail. "
         "`max_unwritten_total_bytes` has no option of `persia ps` yet",
+        beyond="slower",
     )
     yield Limit(
         "ids of a request",

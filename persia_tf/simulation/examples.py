@@ -119,7 +119,11 @@ def _paper() -> Example:
             "trainers": (64, GIVEN, "64 GPUs, each with a training program"),
             "shards": (30, GIVEN, "30 shards"),
             "shard_bytes": (12e12, GIVEN, "12 TB each"),
-            "dim": (dim, ASSUMED, "not given; it sets how many rows 100T parameters are"),
+            "dim": (
+                dim,
+                ASSUMED,
+                "not given; it sets how many rows 100T parameters are",
+            ),
             "table_rows": (
                 parameters / dim,
                 ASSUMED,
@@ -177,7 +181,7 @@ def _this_machine() -> Example:
 def _gpus() -> Example:
     return _example(
         "gpus",
-        "8 GPUs, each with a machine's share of 25 Gb/s, and 4 shards of 256 GiB",
+        "8 GPU machines and 4 shards of 256 GiB, on 25 Gb/s",
         **{
             **_CLICKS,
             "trainers": (8, GIVEN, "8 trainers"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from persia_tf.planning.text import count_text, size_text
+from persia_tf.base.amounts import count_text, size_text
 
 # What the number of a value counts.
 COUNT, NUMBER, SIZE, RATE, SHARE, MILLISECONDS, FLAG = (
@@ -86,7 +86,10 @@ SETUP_FIELDS = (
         "yes if the delay is that of proxies on the same machine",
     ),
     Field(
-        "busiest", "--busiest", NUMBER, "load of the busiest shard, over the mean of all"
+        "busiest",
+        "--busiest",
+        NUMBER,
+        "load of the busiest shard, over the mean of all",
     ),
     Field(
         "slowest",
@@ -154,4 +157,4 @@ def shown(kind: str, value: Any) -> str:
         return f"{1000 * value:g} ms"
     if kind == SHARE:
         return f"{value:.3%}" if value not in (0, 1) else f"{value:.0%}"
-    return f"{value:,}" if value < 1e6 else f"{value:.4g}"
+    return f"{value:,.10g}" if value < 1e6 else f"{value:.4g}"

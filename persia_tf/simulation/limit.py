@@ -24,6 +24,7 @@ class Limit:
         source: Where the limit comes from.
         remedy: What must change if it is exceeded: first what users can do, then what
             in the code.
+        beyond: What happens beyond the limit: "fails", or "slower".
     """
 
     name: str
@@ -32,6 +33,7 @@ class Limit:
     unit: str
     source: str
     remedy: str
+    beyond: str = "fails"
 
     @property
     def headroom(self) -> float:

@@ -14,8 +14,8 @@ _REMEDIES = {
     "all-reduce": "have larger batches, fewer trainers or groups of them "
     "(docs/groups.md). The model has it after the dense part and not beside it",
     "I/O": "raise --io-threads (2), have more shards, or larger batches, since requests "
-    "cost more than rows. A connection stays on one thread (cc/server/connection.h), "
-    "so more threads than connections are idle",
+    "have costs besides their rows. A connection stays on one thread "
+    "(cc/server/connection.h), so more threads than connections are idle",
     "cores": "have machines with more cores, or more of them",
     "network": "send fewer bytes (`wire_dtype`), have more shards, or faster networks",
     "disks": "have more memory, so that fewer rows are read, or more shards",
@@ -34,6 +34,7 @@ def load_limits(facts: Facts) -> Iterator[Limit]:
             "share",
             "the simulation, from costs and set-up",
             _REMEDIES[name.split()[0]],
+            beyond="slower",
         )
     yield _busiest(facts)
     yield _hot_row(facts)
@@ -53,6 +54,7 @@ def _busiest(facts: Facts) -> Limit:
         "`persia reshard` by load gives the busiest shard fewer slots "
         "(docs/resharding.md); a slot is the least that moves, so a hot row stays "
         "whole. `hot_rows` has programs answer lookups of hot rows from copies",
+        beyond="slower",
     )
 
 
@@ -73,6 +75,7 @@ def _hot_row(facts: Facts) -> Limit:
         "a row is on one shard, and its updates wait for the lock of its sub-shard "
         "(cc/store/sub_shard.h). `hot_rows` has lookups answered from copies; updates "
         "would have to be summed on the way, as embedding workers do not yet",
+        beyond="slower",
     )
 
 
@@ -88,4 +91,5 @@ def _straggler(facts: Facts) -> Limit:
         "full; move slots away from the shard (`persia reshard`). A lookup waits for "
         "all of its shards (cc/client/fan_out.h): asking a standby or replica instead "
         "would need copies that are as new as the shard",
+        beyond="slower",
     )

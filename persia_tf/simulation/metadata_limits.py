@@ -45,6 +45,7 @@ def metadata_limits(facts: Facts) -> Iterator[Limit]:
         "nothing breaks: above it, owners take 16 bits each, 32 KiB in all, and the "
         "removal of duplicates is 8% slower. Two levels of tables, of groups of "
         "shards and of shards, would stay within a level-1 data cache",
+        beyond="slower",
     )
     # At worst, each slot has moved by itself, and has another owner than the next.
     topology = _TOPOLOGY_BYTES + _MEMBER_BYTES * setup.shards
@@ -78,6 +79,7 @@ def metadata_limits(facts: Facts) -> Iterator[Limit]:
         "cc/shard/trainers.h: kMost",
         "nothing breaks: beyond it, the program that has been idle longest is not "
         "listed. Raise kMost",
+        beyond="slower",
     )
     yield Limit(
         "tables",

@@ -55,8 +55,8 @@ def _memory(facts: Facts) -> Iterator[Limit]:
         limit,
         "bytes",
         source,
-        "have more shards, smaller rows (`row_dtype`, an optimizer with less state), or "
-        "fewer rows (`capacity`, `admission`). Rows on a disk would need another "
+        "have more shards, smaller rows (`row_dtype`, an optimizer with less state), "
+        "or fewer rows (`capacity`, `admission`). Rows on a disk would need another "
         "allocator than cc/store/row_slab.h, whose rows are all in memory",
     )
     yield Limit(
@@ -109,6 +109,6 @@ def _recovery(facts: Facts) -> Limit:
         "have standbys, which take a shard's place within seconds (docs/standbys.md), "
         "or raise the timeout, or have more shards: programs raise if a shard does not "
         "answer in time. A shard reads its base on one thread, and serves once all of "
-        "it is read: several files, or serving meanwhile, would need cc/shard/recovery.h "
-        "to change",
+        "it is read: several files, or serving meanwhile, would need "
+        "cc/shard/recovery.h to change",
     )
