@@ -13,8 +13,8 @@ _REMEDIES = {
     "accelerators, or a smaller dense part",
     "all-reduce": "have larger batches, fewer trainers or groups of them "
     "(docs/groups.md). The model has it after the dense part and not beside it",
-    "I/O": "raise --io-threads (2), have more shards, or larger batches, since requests "
-    "have costs besides their rows. A connection stays on one thread "
+    "I/O": "raise --io-threads (2), have more shards, or larger batches, since "
+    "requests have costs besides their rows. A connection stays on one thread "
     "(cc/server/connection.h), so more threads than connections are idle",
     "cores": "have machines with more cores, or more of them",
     "network": "send fewer bytes (`wire_dtype`), have more shards, or faster networks",
