@@ -75,12 +75,12 @@ def limits():
         ),
         (
             "cc/wire/request_limits.h",
-            r"tables = uint64_t{1} << (\d+);",
+            r"tables = uint64_t\{1\} << (\d+);",
             core_limits.MAX_REQUEST_TABLES.bit_length() - 1,
         ),
         (
             "cc/wire/request_limits.h",
-            r"ids = uint64_t{1} << (\d+);",
+            r"ids = uint64_t\{1\} << (\d+);",
             core_limits.MAX_REQUEST_IDS.bit_length() - 1,
         ),
         ("cc/shard/trainers.h", r"kMost = (\d+);", core_limits.MOST_TRAINERS),
@@ -91,7 +91,7 @@ def limits():
         ),
         (
             "cc/journal/journal.h",
-            r"least_base_bytes = uint64_t{1} << (\d+);",
+            r"least_base_bytes = uint64_t\{1\} << (\d+);",
             core_limits.LEAST_BASE_BYTES.bit_length() - 1,
         ),
     ],
