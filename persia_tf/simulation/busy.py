@@ -11,12 +11,17 @@ from persia_tf.simulation.trainer import AllReduce
 def busy_parts(setup: Setup, simulated: Simulated) -> dict[str, float]:
     """Returns in which part of the time each resource is busy, the busiest first.
 
-    Besides what the simulation counts, these are the dense part of the trainers and
-    their all-reduce, which are serial.
+    Besides what the simulation counts, this is the synchronous part of the trainers:
+    the dense part of a step and the all-reduce, one after the other.
     """
     parts = dict(simulated.busy)
-    parts["dense part of trainers"] = setup.dense_seconds * simulated.per_second
-    if setup.trainers > 1:
-        seconds = AllReduce(setup, Clock()).seconds
-        parts["all-reduce of trainers"] = seconds * simulated.per_second
+    seconds = setup.dense_seconds + all_reduce_seconds(setup)
+    parts["dense part of trainers, with its all-reduce"] = (
+        seconds * simulated.per_second
+    )
     return dict(sorted(parts.items(), key=lambda item: -item[1]))
+
+
+def all_reduce_seconds(setup: Setup) -> float:
+    """Returns how long the all-reduce of a step takes."""
+    return AllReduce(setup, Clock()).seconds if setup.trainers > 1 else 0.0

@@ -9,10 +9,9 @@ from persia_tf.simulation.limit import Facts, Limit
 
 # What to do about a busy resource, by the first word that its name has.
 _REMEDIES = {
-    "dense": "nothing of the rows limits this cluster: have more trainers, faster "
-    "accelerators, or a smaller dense part",
-    "all-reduce": "have larger batches, fewer trainers or groups of them "
-    "(docs/groups.md). The model has it after the dense part and not beside it",
+    "dense": "have faster accelerators or networks, larger batches, a smaller dense "
+    "part, or groups of trainers (docs/groups.md); lookups and updates do not limit "
+    "this cluster. The model has the all-reduce after the dense part, not beside it",
     "I/O": "raise --io-threads (2), have more shards, or larger batches, since "
     "requests have costs besides their rows. A connection stays on one thread "
     "(cc/server/connection.h), so more threads than connections are idle",

@@ -42,9 +42,8 @@ def metadata_limits(facts: Facts) -> Iterator[Limit]:
         core_limits.MOST_BYTE_OWNERS,
         "",
         "cc/base/slots.h: kMostOfBytes",
-        "nothing breaks: above it, owners take 16 bits each, 32 KiB in all, and the "
-        "removal of duplicates is 8% slower. Two levels of tables, of groups of "
-        "shards and of shards, would stay within a level-1 data cache",
+        "nothing: above it, owners take 16 bits each, 32 KiB in all, and the removal "
+        "of duplicates is 8% slower, since they fill a level-1 data cache",
         beyond="slower",
     )
     # At worst, each slot has moved by itself, and has another owner than the next.
@@ -77,7 +76,7 @@ def metadata_limits(facts: Facts) -> Iterator[Limit]:
         core_limits.MOST_TRAINERS,
         "",
         "cc/shard/trainers.h: kMost",
-        "nothing breaks: beyond it, the program that has been idle longest is not "
+        "nothing: beyond it, the program that has been idle longest is not "
         "listed. Raise kMost",
         beyond="slower",
     )

@@ -73,7 +73,8 @@ def first_text(report: Any) -> str:
     exceeded = "exceeded" if first.headroom < 1 else "not yet exceeded"
     return (
         f"What breaks first: {first.name} ({exceeded}): "
-        f"{amount(first.number, first.unit)} of {amount(first.limit, first.unit)}. "
+        f"{amount(first.number, first.unit)} of at most "
+        f"{amount(first.limit, first.unit)}. "
         f"What limits the speed: {busiest}, busy for {part:.0%} of the time."
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from persia_tf.simulation import core_limits
+from persia_tf.simulation.busy import all_reduce_seconds
 from persia_tf.simulation.costs import measured_costs
 from persia_tf.simulation.limit import Facts
 from persia_tf.simulation.limits import limits_of
@@ -19,7 +20,9 @@ from persia_tf.simulation.simulate import Simulated
 # Not resolved: a sandboxed run sees its sources through links.
 ROOT = Path(os.path.abspath(__file__)).parents[2]
 
-SETUP = Setup(trainers=8, shards=4, same_machine=False, dense_seconds=0.02)
+SETUP = Setup(
+    trainers=8, shards=4, same_machine=False, dense_seconds=0.02, dense_bytes=1e6
+)
 SIMULATED = Simulated(
     per_second=20.0,
     p50=0.05,
@@ -165,7 +168,8 @@ def test_more_shards_than_slots_do_not_fit(limits):
 def test_what_is_busy_has_all_of_the_time_as_its_limit(limits):
     found = limits()
     assert found["busy: cores of shards"].headroom == 2
-    assert found["busy: dense part of trainers"].number == pytest.approx(0.4)
+    synchronous = found["busy: dense part of trainers, with its all-reduce"]
+    assert synchronous.number == pytest.approx(20 * (0.02 + all_reduce_seconds(SETUP)))
     assert found["load of the busiest shard, over the mean"].limit == 2
 
 
