@@ -81,8 +81,8 @@ def _checkpoints(facts: Facts) -> Iterator[Limit]:
         "seconds",
         "checkpoint_minutes; the rate: costs",
         "save increments (`save(incremental=True)`), or have more shards or faster "
-        "disks. A shard writes one file on one thread (cc/saving/background_job.h), with "
-        "at most a tenth of its machine's processor time while it serves "
+        "disks. A shard writes one file on one thread (cc/saving/background_job.h), "
+        "with at most a tenth of its machine's processor time while it serves "
         "(cc/saving/pace.h): several files a shard would use more of both",
     )
     yield Limit(
