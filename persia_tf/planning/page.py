@@ -7,19 +7,29 @@ from html import escape
 from string import Template
 from typing import Any
 
+from persia_tf.base.amounts import count_text, size_text
 from persia_tf.planning.chart import Axis, Line, chart
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.text import (
     SHARDS_LEGEND,
-    count_text,
     limit_text,
     rows_of_shards,
     rows_of_tables,
-    size_text,
     title,
 )
 
 _MOST_OVER_MEMORY = 2.0
+
+# The style of pages of tables and plots.
+STYLE = """\
+:root { color-scheme: light dark; }
+body { font-family: sans-serif; margin: 2em auto; max-width: 1240px; padding: 0 1em; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.9em; }
+th, td { border-bottom: 1px solid #8888; padding: 0.3em 0.7em; text-align: right; }
+.texts { text-align: left; }
+.warning { border-left: 4px solid #b35900; padding-left: 0.7em; }
+svg { height: auto; max-width: 100%; }"""
 
 _PAGE = Template("""\
 <!DOCTYPE html>
@@ -29,14 +39,7 @@ _PAGE = Template("""\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
-:root { color-scheme: light dark; }
-body { font-family: sans-serif; margin: 2em auto; max-width: 1240px; padding: 0 1em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9em; }
-th, td { border-bottom: 1px solid #8888; padding: 0.3em 0.7em; text-align: right; }
-.texts { text-align: left; }
-.warning { border-left: 4px solid #b35900; padding-left: 0.7em; }
-svg { height: auto; max-width: 100%; }
+$style
 </style>
 </head>
 <body>
@@ -69,12 +72,13 @@ def plan_page(plan: Any) -> str:
     """Returns a plan as HTML."""
     return _PAGE.substitute(
         title=escape(title(plan)),
+        style=STYLE,
         warnings="\n".join(
             f'<p class="warning">Warning: {escape(each)}</p>' for each in plan.warnings
         ),
-        tables=_table(rows_of_tables(plan), texts=2),
+        tables=table_html(rows_of_tables(plan), texts=2),
         legend=escape(SHARDS_LEGEND),
-        shards=_table(rows_of_shards(plan), texts=0),
+        shards=table_html(rows_of_shards(plan), texts=0),
         limit=(
             "" if plan.memory_limit is None else f"<p>{escape(limit_text(plan))}</p>"
         ),
@@ -90,7 +94,7 @@ def _joined(parts: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
-def _table(rows: Sequence[Sequence[str]], texts: int) -> str:
+def table_html(rows: Sequence[Sequence[str]], texts: int) -> str:
     """Returns a table, whose first row is its header.
 
     Args:

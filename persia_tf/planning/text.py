@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from persia_tf.base.amounts import size_text
 from persia_tf.planning.estimate import Estimate
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 
@@ -23,7 +24,6 @@ SHARDS_LEGEND = (
     "mean, by rows, by ids of lookups and by bytes per step:"
 )
 _COLUMNS = 80
-_UNITS = (" B", " kB", " MB", " GB", " TB", " PB")
 
 
 def plan_text(plan: Any) -> str:
@@ -36,11 +36,11 @@ def plan_text(plan: Any) -> str:
     lines = [
         title(plan),
         "",
-        *_aligned(rows_of_tables(plan), left=2),
+        *aligned(rows_of_tables(plan), left=2),
         "",
         *textwrap.wrap(SHARDS_LEGEND, _COLUMNS),
         "",
-        *_aligned(rows_of_shards(plan), left=0),
+        *aligned(rows_of_shards(plan), left=0),
     ]
     if plan.memory_limit is not None:
         lines += ["", limit_text(plan)]
@@ -136,25 +136,7 @@ def _of_shards(each: ShardsPlan) -> tuple[str, ...]:
     )
 
 
-def size_text(size: float) -> str:
-    """Returns a number of bytes with three digits and a unit, in powers of 1000."""
-    return _with_unit(size, _UNITS)
-
-
-def count_text(count: float) -> str:
-    """Returns a number with three digits, in thousands or powers of them."""
-    return _with_unit(count, ("", "k", "M", "G"))
-
-
-def _with_unit(number: float, units: Sequence[str]) -> str:
-    for unit in units:
-        if number < 999.5 or unit == units[-1]:
-            break
-        number /= 1000
-    return f"{number:.3g}{unit}"
-
-
-def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Returns the lines of a table, whose first `left` columns are texts."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []

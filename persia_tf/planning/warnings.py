@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from persia_tf.base.amounts import size_text
 from persia_tf.eviction import TTL
 from persia_tf.planning.model_tables import ModelTable
 from persia_tf.planning.observe import Sample
 from persia_tf.planning.parts import TablePlan
 from persia_tf.planning.plan import Plan
-from persia_tf.planning.text import size_text
 
 _FEW_STEPS = 10
 _LEAST_PART = 0.1

@@ -87,7 +87,7 @@ def test_shards_of_the_environment_that_are_named_twice_are_told(persia):
 
 HELP_PAGES = [
     *([], ["ps"], ["worker"], ["serve"], ["status"], ["top"], ["launch"], ["reshard"]),
-    *(["promote"], ["plan"]),
+    *(["promote"], ["plan"], ["simulate"]),
     *(["kubernetes"], ["kubernetes", "reshard"], ["kubernetes", "leave"]),
     *(["data"], ["data", "dispatcher"], ["data", "worker"]),
     *(["checkpoint"],),

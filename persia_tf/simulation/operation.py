@@ -1,0 +1,36 @@
+"""How a cluster is run: what limits depend on besides a set-up."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """What is assumed of machines and of how a cluster is run.
+
+    None of it is measured: whoever asks knows better.
+
+    Attributes:
+        stored_weight_bytes: Bytes of a weight on shards: 4 for float32, 2 for float16.
+        days_between_failures: The mean time between two failures of one machine, in
+            days.
+        restart_minutes: How long it takes until programs train again after a failure,
+            besides what reading rows takes, in minutes.
+        open_files: How many files and connections a process may have open.
+        timeout_seconds: How long a program waits for a shard: `Cluster(timeout=)`.
+    """
+
+    stored_weight_bytes: float = 4.0
+    days_between_failures: float = 365.0
+    restart_minutes: float = 5.0
+    open_files: float = 1024.0
+    timeout_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not value > 0:  # Not a number is refused, too.
+                raise ValueError(
+                    f"`{field.name}` must be above 0. Received: {field.name}={value!r}"
+                )

@@ -1,0 +1,60 @@
+"""What a plan says of a set-up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from persia_tf.simulation.examples import ASSUMED, GIVEN, Value
+
+# Bytes of a stored weight, by `row_dtype`. Rows of int8 have a scale besides, which is
+# counted as their state.
+_WEIGHT_BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 2.0, "int8": 1.0}
+
+
+def values_of_plan(plan: Mapping[str, Any], shards: int) -> dict[str, Value]:
+    """Returns the values that a plan gives.
+
+    Tables of different widths are taken for as many of their mean width, by how many
+    rows of each a step looks up.
+
+    Args:
+        plan: What `Plan.to_dict` returned.
+        shards: The number of shards that is simulated.
+    """
+    tables = plan["tables"]
+    rows = sum(table["ids_per_step"] for table in tables)
+    lookups = sum(table["lookups"] for table in tables)
+    stored = sum(table["rows"]["value"] for table in tables)
+
+    def mean(of: Mapping[int, float]) -> float:
+        """Returns the mean of a number of each table, by the rows of a step."""
+        parts = zip(tables, of.values())
+        return sum(table["ids_per_step"] * each for table, each in parts) / rows
+
+    dims = dict(enumerate(table["dim"] for table in tables))
+    widths = {
+        place: _WEIGHT_BYTES.get(table["row_dtype"], 4.0)
+        for place, table in enumerate(tables)
+    }
+    states = {
+        place: max(table["row_bytes"] - dims[place] * widths[place], 0.0)
+        for place, table in enumerate(tables)
+    }
+    ids = max(plan["batch_size"] * lookups, rows)
+    values = {
+        "tables": Value(len(tables), GIVEN, "the plan"),
+        "layers": Value(lookups, GIVEN, "the plan's lookups of a step"),
+        "examples": Value(max(1, round(plan["batch_size"])), GIVEN, "the plan"),
+        "rows": Value(rows, GIVEN, "the plan"),
+        "ids": Value(ids, ASSUMED, "an id for each example and lookup of the plan"),
+        "dim": Value(max(1, round(mean(dims))), GIVEN, "the plan's mean"),
+        "table_rows": Value(stored, GIVEN, "the plan"),
+        "stored_weight_bytes": Value(mean(widths), GIVEN, "the plan's row dtypes"),
+        "state_bytes": Value(mean(states), GIVEN, "the plan's bytes of rows"),
+    }
+    for each in plan["shards"]:
+        if each["shards"] == shards:
+            busiest = max(1.0, each["busiest_ids"])
+            values["busiest"] = Value(busiest, GIVEN, f"the plan of {shards} shards")
+    return values

@@ -1,0 +1,114 @@
+"""Limits of rows in memory, in checkpoints and in logs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from persia_tf.planning.memory import SUB_SHARDS
+from persia_tf.simulation import core_limits
+from persia_tf.simulation.limit import Facts, Limit
+
+# The last sub-shard has nearly twice as many ids as the first: see planning/memory.py.
+_LARGEST_SUB_SHARD = 2 * math.log(2)
+
+
+def row_limits(facts: Facts) -> Iterator[Limit]:
+    """Yields the limits of memory, of checkpoints and of recoveries."""
+    yield from _memory(facts)
+    yield Limit(
+        "rows of a sub-shard, if one table has all rows",
+        facts.rows_of_shard / SUB_SHARDS * _LARGEST_SUB_SHARD,
+        core_limits.MOST_ROWS_OF_SUB_SHARD,
+        "",
+        "cc/store/row_index.h: Row is a uint32_t",
+        "have more shards, or spread the rows over more tables. In the code: more than "
+        "64 sub-shards of a table, since wider numbers of rows would make the buckets "
+        "of the index (cc/store/bucket.h) longer than a line of the cache",
+    )
+    yield from _checkpoints(facts)
+    yield _recovery(facts)
+
+
+def saved_bytes_of_shard(facts: Facts) -> float:
+    """Returns the bytes of a shard's file in a checkpoint."""
+    return facts.rows_of_shard * facts.saved_row_bytes
+
+
+def recovery_seconds(facts: Facts) -> float:
+    """Returns how long a shard recovers at most: it reads its base, and its log.
+
+    At what rate it replays a log is not measured: it is taken for that of a base.
+    """
+    base = saved_bytes_of_shard(facts)
+    log = max(base, core_limits.LEAST_BASE_BYTES) if base else 0.0
+    return (base + log) / facts.costs.restore_bytes_per_second
+
+
+def _memory(facts: Facts) -> Iterator[Limit]:
+    limit = facts.setup.shard_bytes or math.inf
+    rows = facts.rows_of_shard * facts.row_bytes
+    source = "--memory-limit of a shard; bytes per row: costs and set-up"
+    yield Limit(
+        "memory of a shard",
+        rows,
+        limit,
+        "bytes",
+        source,
+        "have more shards, smaller rows (`row_dtype`, an optimizer with less state), "
+        "or fewer rows (`capacity`, `admission`). Rows on a disk would need another "
+        "allocator than cc/store/row_slab.h, whose rows are all in memory",
+    )
+    yield Limit(
+        "memory of a shard while a checkpoint is restored over its rows",
+        2 * rows,
+        limit,
+        "bytes",
+        source,
+        "restore into shards that are empty, or drop the tables first: shards read the "
+        "whole checkpoint before they change their tables (cc/saving/checkpoints.cc), "
+        "so that a damaged file changes nothing. To need less, they would have to "
+        "check all files first, and then read them a second time, table by table",
+    )
+
+
+def _checkpoints(facts: Facts) -> Iterator[Limit]:
+    own, costs = saved_bytes_of_shard(facts), facts.costs
+    yield Limit(
+        "time of a checkpoint",
+        own / costs.checkpoint_bytes_per_second,
+        facts.setup.checkpoint_minutes * 60 or math.inf,
+        "seconds",
+        "checkpoint_minutes; the rate: costs",
+        "save increments (`save(incremental=True)`), or have more shards or faster "
+        "disks. A shard writes one file on one thread (cc/saving/background_job.h), "
+        "with at most a tenth of its machine's processor time while it serves "
+        "(cc/saving/pace.h): several files a shard would use more of both",
+    )
+    yield Limit(
+        "time to restore a checkpoint",
+        own * facts.setup.shards / costs.restore_bytes_per_second,
+        facts.seconds_between_failures,
+        "seconds",
+        "the time between failures (assumed); the rate: costs",
+        "let shards recover from their own logs, and have standbys, so that no restore "
+        "is needed. Each shard reads the files of all shards "
+        "(cc/checkpoint/store_loader.h), so more shards do not make it faster: a shard "
+        "would have to pass over files of which it owns no slot, by the slots in their "
+        "first block",
+    )
+
+
+def _recovery(facts: Facts) -> Limit:
+    return Limit(
+        "recovery of a shard from its log",
+        recovery_seconds(facts),
+        facts.operation.timeout_seconds,
+        "seconds",
+        "Cluster(timeout=); cc/journal/journal.h: the log grows up to the base's size",
+        "have standbys, which take a shard's place within seconds (docs/standbys.md), "
+        "or raise the timeout, or have more shards: programs raise if a shard does not "
+        "answer in time. A shard reads its base on one thread, and serves once all of "
+        "it is read: several files, or serving meanwhile, would need "
+        "cc/shard/recovery.h to change",
+    )
