@@ -38,6 +38,9 @@ class Client:
 
     Lookups and updates are each made by a thread of their own. One I/O thread writes
     all requests and reads all replies.
+
+    Attributes:
+        threads: Its threads.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Client:
 
         self._callers = {LOOKUP: thread(), UPDATE: thread()}
         self._io = thread()
+        self.threads = (*self._callers.values(), self._io)
 
     def call(self, kind: str, rows: float, then: Action) -> None:
         """Looks rows up, or updates them, and `then` acts."""

@@ -15,6 +15,9 @@ _REMEDIES = {
     "I/O": "raise --io-threads (2), have more shards, or larger batches, since "
     "requests have costs besides their rows. A connection stays on one thread "
     "(cc/server/connection.h), so more threads than connections are idle",
+    "threads": "have more trainers with smaller batches, or more embedding workers. A "
+    "program writes all requests and reads all replies on one thread "
+    "(cc/client/remote_service.h: io_threads), and has no option for more",
     "cores": "have machines with more cores, or more of them",
     "network": "send fewer bytes (`wire_dtype`), have more shards, or faster networks",
     "disks": "have more memory, so that fewer rows are read, or more shards",

@@ -16,9 +16,6 @@ class Processor:
     cores, each gets an equal part of them. Cores that share caches, memory or
     arithmetic units slow each other down: with all of them busy, each has the speed
     `crowded_speed`, and in between the speed falls in proportion to the busy cores.
-
-    Attributes:
-        busy_seconds: The sum over cores of the time in which they were busy.
     """
 
     def __init__(self, clock: Clock, cores: int, crowded_speed: float = 1.0) -> None:
@@ -33,7 +30,13 @@ class Processor:
         self._ends: list[tuple[float, int, Action]] = []
         self._order = itertools.count()
         self._version = 0
-        self.busy_seconds = 0.0
+        self._busy_seconds = 0.0
+
+    @property
+    def busy_seconds(self) -> float:
+        """The sum over cores of the time in which they were busy."""
+        self._advance()
+        return self._busy_seconds
 
     def run(self, seconds: float, then: Action) -> None:
         """Runs a job that needs `seconds` of a core, and `then` an action."""
@@ -58,7 +61,7 @@ class Processor:
         self._at = self._clock.now
         if self._ends and passed > 0:
             self._given += passed * self._speed()
-            self.busy_seconds += passed * min(len(self._ends), self._cores)
+            self._busy_seconds += passed * min(len(self._ends), self._cores)
 
     def _await_first(self) -> None:
         self._version += 1
@@ -84,6 +87,10 @@ class Thread:
 
     A thread without a job sleeps, and takes `wake_seconds` to wake up, in which it
     needs no core.
+
+    Attributes:
+        busy_seconds: How long it had a job that ran, or waited for a core, until the
+            last job that ended.
     """
 
     def __init__(self, processor: Processor, clock: Clock, wake_seconds: float) -> None:
@@ -92,6 +99,7 @@ class Thread:
         self._wake_seconds = wake_seconds
         self._jobs: deque[tuple[float, Action]] = deque()
         self._is_awake = False
+        self._began_at = 0.0
         self.busy_seconds = 0.0
 
     @property
@@ -108,10 +116,11 @@ class Thread:
 
     def _run_next(self) -> None:
         seconds, _ = self._jobs[0]
-        self.busy_seconds += seconds
+        self._began_at = self._clock.now
         self._processor.run(seconds, self._end)
 
     def _end(self) -> None:
+        self.busy_seconds += self._clock.now - self._began_at
         _, then = self._jobs.popleft()
         if self._jobs:
             self._run_next()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -26,8 +26,10 @@ class Simulated:
         per_second: Steps per second of each trainer, or calls per second.
         p50: The median time of a step or call, in seconds.
         p99: The 99th percentile of that time, in seconds.
-        lookup_p99: The 99th percentile of the time of a lookup, in seconds.
-        update_p99: The 99th percentile of the time of an update, in seconds.
+        lookup_p50: The median time of a lookup, in seconds; 0 without lookups.
+        lookup_p99: The 99th percentile of it.
+        update_p50: The median time of an update, in seconds; 0 without updates.
+        update_p99: The 99th percentile of it.
         busy: For each resource, the part of the time in which it is busy; of several
             of a kind, that of the busiest.
     """
@@ -35,7 +37,9 @@ class Simulated:
     per_second: float
     p50: float
     p99: float
+    lookup_p50: float
     lookup_p99: float
+    update_p50: float
     update_p99: float
     busy: dict[str, float]
 
@@ -76,11 +80,10 @@ def simulate(
     ends = np.array(first.ends[max(warm_up, 1) - 1 : warm_up + steps])
     took = np.diff(ends)
     return Simulated(
-        per_second=len(took) / (ends[-1] - ends[0]),
-        p50=float(np.median(took)),
-        p99=float(np.percentile(took, 99)),
-        lookup_p99=float(np.percentile(first.lookups[warm_up:], 99)),
-        update_p99=float(np.percentile(first.updates[warm_up:], 99)),
+        float(len(took) / (ends[-1] - ends[0])),
+        *_percentiles(took),
+        *_percentiles(first.lookups[warm_up:]),
+        *_percentiles(first.updates[warm_up:]),
         busy=world.busy_since(begin, busy),
     )
 
@@ -134,15 +137,22 @@ def simulate_calls(
     world.clock.run(lambda: len(ends) >= warm_up)
     begin, busy = world.clock.now, world.busy_seconds()
     world.clock.run(lambda: len(ends) >= warm_up + calls)
-    p50, p99 = np.percentile(took[warm_up:], [50, 99])
+    counted = took[warm_up:]
     return Simulated(
-        per_second=calls / (ends[-1] - begin),
-        p50=float(p50),
-        p99=float(p99),
-        lookup_p99=float(p99) if kind == LOOKUP else 0.0,
-        update_p99=float(p99) if kind == UPDATE else 0.0,
+        calls / (ends[-1] - begin),
+        *_percentiles(counted),
+        *_percentiles(counted if kind == LOOKUP else []),
+        *_percentiles(counted if kind == UPDATE else []),
         busy=world.busy_since(begin, busy),
     )
+
+
+def _percentiles(seconds: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """Returns the median and the 99th percentile; 0 of nothing."""
+    if not len(seconds):
+        return 0.0, 0.0
+    p50, p99 = np.percentile(seconds, [50, 99])
+    return float(p50), float(p99)
 
 
 class _World:
@@ -160,6 +170,11 @@ class _World:
             Shard(number, setup, costs, self.clock, self._machine("shards"))
             for number in range(setup.shards)
         ]
+        self._threads = {
+            "I/O threads of shards": [
+                thread for shard in self.shards for thread in shard.io_threads
+            ]
+        }
 
     def trainers(self) -> list[Trainer]:
         """Returns the trainers, each with its client."""
@@ -180,14 +195,20 @@ class _World:
             machine = self._machine("trainers")
             servers = [workers[number % len(workers)]] if workers else self.shards
             made.append((machine, self._client(number, machine, servers)))
+        self._threads["threads of trainers"] = [
+            thread for _, client in made for thread in client.threads
+        ]
         return made
 
     def _workers(self) -> list[Worker]:
-        made = []
+        made: list[Worker] = []
         for number in range(self._setup.workers):
             machine = self._machine("workers")
             client = self._client(number, machine, self.shards)
             made.append(Worker(self._costs, self.clock, machine, client))
+            self._threads.setdefault("threads of workers", []).extend(
+                (*client.threads, *made[-1].io_threads)
+            )
         return made
 
     def _client(
@@ -230,9 +251,8 @@ class _World:
                     found.setdefault(f"network into {role}", []).append(
                         machine.receives.busy_seconds
                     )
-        found["I/O threads of shards"] = [
-            thread.busy_seconds for shard in self.shards for thread in shard.io_threads
-        ]
+        for name, threads in self._threads.items():
+            found[name] = [thread.busy_seconds for thread in threads]
         if self._setup.in_memory < 1:
             found["disks of shards"] = [s.disk.busy_seconds for s in self.shards]
         return found

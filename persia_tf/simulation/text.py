@@ -96,15 +96,11 @@ def rows_of_throughput(report: Any) -> list[tuple[str, ...]]:
 def rows_of_times(report: Any) -> list[tuple[str, ...]]:
     """Returns the table of times, as texts."""
     simulated = report.simulated
-    # Some simulations count no median of lookups and updates.
-    medians = {
-        kind: getattr(simulated, f"{kind}_p50", None) for kind in ("lookup", "update")
-    }
     return [
         ("time", "median", "99%"),
         ("step", _seconds(simulated.p50), _seconds(simulated.p99)),
-        ("lookup", _seconds(medians["lookup"]), _seconds(simulated.lookup_p99)),
-        ("update", _seconds(medians["update"]), _seconds(simulated.update_p99)),
+        ("lookup", _seconds(simulated.lookup_p50), _seconds(simulated.lookup_p99)),
+        ("update", _seconds(simulated.update_p50), _seconds(simulated.update_p99)),
     ]
 
 
@@ -169,9 +165,7 @@ def headroom_text(limit: Limit) -> str:
     return f"{headroom:.2g}" if headroom < 10 else count_text(headroom)
 
 
-def _seconds(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
+def _seconds(seconds: float) -> str:
     for size, unit in ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s")):
         if seconds >= (2 * size if size > 1 else size):
             return f"{seconds / size:.3g} {unit}"

@@ -27,7 +27,9 @@ SIMULATED = Simulated(
     per_second=20.0,
     p50=0.05,
     p99=0.06,
+    lookup_p50=0.005,
     lookup_p99=0.01,
+    update_p50=0.005,
     update_p99=0.01,
     busy={"cores of shards": 0.5, "I/O threads of shards": 0.25},
 )
