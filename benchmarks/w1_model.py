@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import platform
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
+from step_windows import Losses, StepWindows
 from workload_w1 import DENSE, DIM, FEATURES
 
 import persia_tf as ptf
@@ -163,27 +163,41 @@ class Windows(keras.callbacks.Callback):
 
     def __init__(self, count: int, seconds: float, warm_up_steps: int) -> None:
         super().__init__()
-        self.measured: list[tuple[int, float]] = []
-        self.total_steps = 0
-        self._count = count
-        self._seconds = seconds
-        self._warm_up_steps = warm_up_steps
-        self._steps = 0
-        self._begin = 0.0
+        self._windows = StepWindows(count, seconds, warm_up_steps)
+
+    @property
+    def measured(self) -> list[tuple[int, float]]:
+        return self._windows.measured
+
+    @property
+    def total_steps(self) -> int:
+        return self._windows.total_steps
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        now = time.monotonic()
-        self.total_steps += 1
-        if batch + 1 <= self._warm_up_steps:
-            self._begin = now
-            return
-        self._steps += 1
-        if now - self._begin < self._seconds:
-            return
-        self.measured.append((self._steps, now - self._begin))
-        self._steps, self._begin = 0, now
-        if len(self.measured) == self._count:
+        if not self._windows.step():
             self.model.stop_training = True
+
+
+class LossesOfFit(keras.callbacks.Callback):
+    """Keeps the losses of `fit` with one epoch.
+
+    Attributes:
+        losses: The losses so far.
+    """
+
+    def __init__(self, are_means: bool) -> None:
+        """Makes a callback.
+
+        Args:
+            are_means: Whether a step logs the mean loss of the epoch so far, as it does
+                unless the model has a training step of its own.
+        """
+        super().__init__()
+        self.losses = Losses()
+        self._add = self.losses.add_mean if are_means else self.losses.add
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._add(float(logs["loss"]))
 
 
 def traffic(steps: int) -> dict[str, float]:
