@@ -25,6 +25,8 @@ REQUIREMENTS = {
     "tfra": (
         *("tensorflow==2.16.2", "tf_keras==2.16.0"),
         "tensorflow-recommenders-addons==0.8.1",
+        # Newer versions do not have the module pkg_resources, which the addons import.
+        "setuptools<81",
     ),
 }
 _READY = "ready"

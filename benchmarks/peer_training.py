@@ -1,6 +1,6 @@
 """What the programs of peers/ share: their options, their data, and what they print.
 
-It imports NumPy alone, since each program runs in an environment with its own framework.
+It imports NumPy alone: each program runs in an environment with its own framework.
 """
 
 from __future__ import annotations

@@ -177,9 +177,7 @@ def main() -> int:
     # Made here once, so that no side's turn takes the time to draw it.
     workload_w1.load(arguments.batches, arguments.batch, arguments.rows)
     load = os.getloadavg()[0]
-    said, reasons = run_in_turn(
-        sides, options, arguments.turns, arguments.most_seconds
-    )
+    said, reasons = run_in_turn(sides, options, arguments.turns, arguments.most_seconds)
     figures = figures_of(sides, said, reasons)
     setup = {
         **{name: of for name, of in vars(arguments).items() if name != "only"},

@@ -100,7 +100,9 @@ def peers_table(figures: Mapping[str, Any]) -> Table:
         if "reason" in of_side:
             # A row of a table is one line, whose cells are between bars.
             reason = " ".join(of_side["reason"].split()).replace("|", "/")
-            rows.append((of_side["title"], f"could not be shown here: {reason}", "", ""))
+            rows.append(
+                (of_side["title"], f"could not be shown here: {reason}", "", "")
+            )
             continue
         over = of_side.get("over_persia")
         versions = of_side["versions"].items()

@@ -72,6 +72,8 @@ def steps(arguments: argparse.Namespace) -> Iterator[float]:
 def main() -> None:
     arguments = training.parse_arguments(__doc__.splitlines()[0])
     torch.manual_seed(training.SEED)
+    # As is the default; unless it is said, PyTorch warns.
+    torch.sparse.check_sparse_tensor_invariants.disable()
     figures = training.measure(steps(arguments), arguments)
     training.report("pytorch", figures, arguments, ["torch", "numpy"])
 

@@ -17,7 +17,10 @@ def test_losses_may_be_given_as_means_so_far():
     for step, value in enumerate(values):
         single.add(value)
         means.add_mean(sum(values[: step + 1]) / (step + 1))
-    expected = {"first_loss": sum(values[:10]) / 10, "last_loss": sum(values[-10:]) / 10}
+    expected = {
+        "first_loss": sum(values[:10]) / 10,
+        "last_loss": sum(values[-10:]) / 10,
+    }
     assert single.figures() == pytest.approx(expected)
     assert means.figures() == pytest.approx(expected)
 
