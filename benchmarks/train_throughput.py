@@ -39,7 +39,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--batches",
         type=int,
-        help="batches in memory, which are cycled (200, or 20 with --quick or of vectors)",
+        help="batches in memory, cycled (200; 20 with --quick, none or ready)",
     )
     parser.add_argument("--rows", type=int, help="ids of all features (10,000,000)")
     parser.add_argument("--windows", type=int, default=4)
