@@ -10,11 +10,10 @@ import json
 import os
 import platform
 import statistics
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 
-from processes import cpu_seconds, peak_memory_mb
+from processes import peak_memory_mb
 from step_windows import Losses, StepWindows
 from workload_w1 import BATCH, TOTAL_ROWS
 
@@ -55,16 +54,14 @@ def measure(
         pids: The ids of further processes that train, by name.
     """
     pids = {"": os.getpid(), **(pids or {})}
-    windows = StepWindows(arguments.windows, arguments.seconds, WARM_UP_STEPS)
+    windows = StepWindows(
+        arguments.windows, arguments.seconds, WARM_UP_STEPS, pids.values()
+    )
     losses = Losses()
-    before = sum(map(cpu_seconds, pids.values()))
-    begin = time.monotonic()
     for loss in steps:
         losses.add(loss)
         if not windows.step():
             break
-    wall = time.monotonic() - begin
-    used = sum(map(cpu_seconds, pids.values())) - before
     rates = [count * arguments.batch / seconds for count, seconds in windows.measured]
     memory = {
         f"peak_memory_mb{name and '_' + name}": peak_memory_mb(pid)
@@ -73,8 +70,8 @@ def measure(
     return {
         "samples_per_second": statistics.median(rates),
         **memory,
-        "cpu_seconds": used,
-        "cpus_used": used / wall,
+        "cpu_seconds": windows.cpu_seconds,
+        "cpu_us_per_sample": windows.cpu_us_per_sample(arguments.batch),
         **losses.figures(),
     }
 

@@ -21,8 +21,9 @@ on. The figures of a side are medians over its turns:
     samples_per_second   in steady state
     over_persia          samples per second, over those of this library
     peak_memory_mb       of all its processes together
-    cpu_seconds          of all its processes, of a turn, with its warm-up
-    cpus_used            cpu_seconds over elapsed time
+    cpu_seconds          of all its processes, in the windows of a turn
+    cpu_us_per_sample    the same per sample, in microseconds, which other work on the
+                         machine affects least
     first_loss           the mean loss of the first ten steps
     last_loss            the mean loss of the last ten steps
     versions             those of its packages
@@ -60,7 +61,7 @@ SIDES = {
     "tf_keras": Side(
         "tf_keras's Embedding",
         ("train_throughput.py", "--embedding", "tf_keras"),
-        ("tensorflow", "keras"),
+        ("tensorflow", "tf_keras"),
     ),
     "parameter_server": Side(
         "ParameterServerStrategy, two servers",
@@ -78,7 +79,7 @@ SIDES = {
     ),
 }
 _MEDIANS = (
-    *("samples_per_second", "peak_memory_mb", "cpu_seconds", "cpus_used"),
+    *("samples_per_second", "peak_memory_mb", "cpu_seconds", "cpu_us_per_sample"),
     *("first_loss", "last_loss"),
 )
 # Of the ids of all features together.

@@ -95,14 +95,14 @@ def staleness_table(figures: Mapping[str, Any]) -> Table:
 
 def peers_table(figures: Mapping[str, Any]) -> Table:
     """Returns a row for each library: its speed and memory, or why there are none."""
-    rows: Table = [("library", "samples/s over ours", "peak memory, GB", "versions")]
+    measured = ("samples/s over ours", "CPU µs a sample", "peak memory, GB")
+    rows: Table = [("library", *measured, "versions")]
     for of_side in figures.values():
         if "reason" in of_side:
             # A row of a table is one line, whose cells are between bars.
             reason = " ".join(of_side["reason"].split()).replace("|", "/")
-            rows.append(
-                (of_side["title"], f"could not be shown here: {reason}", "", "")
-            )
+            why = f"could not be shown here: {reason}"
+            rows.append((of_side["title"], why, "", "", ""))
             continue
         over = of_side.get("over_persia")
         versions = of_side["versions"].items()
@@ -110,6 +110,7 @@ def peers_table(figures: Mapping[str, Any]) -> Table:
             (
                 of_side["title"],
                 "" if over is None else f"{over:.2f}",
+                f"{of_side['cpu_us_per_sample']:.1f}",
                 f"{of_side['peak_memory_mb'] / 1024:.1f}",
                 ", ".join(" ".join(version) for version in versions),
             )

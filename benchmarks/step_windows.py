@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+
+from processes import cpu_seconds
 
 _LOSS_STEPS = 10
 
@@ -13,11 +16,21 @@ class StepWindows:
     Attributes:
         measured: `(steps, seconds)` of each window.
         total_steps: The number of steps, including the warm-up.
+        cpu_seconds: The processor time of some processes in all windows.
     """
 
-    def __init__(self, count: int, seconds: float, warm_up_steps: int) -> None:
+    def __init__(
+        self,
+        count: int,
+        seconds: float,
+        warm_up_steps: int,
+        pids: Iterable[int] = (),
+    ) -> None:
         self.measured: list[tuple[int, float]] = []
         self.total_steps = 0
+        self.cpu_seconds = 0.0
+        self._pids = list(pids)
+        self._cpu_before = 0.0
         self._count = count
         self._seconds = seconds
         self._warm_up_steps = warm_up_steps
@@ -30,12 +43,25 @@ class StepWindows:
         self.total_steps += 1
         if self.total_steps <= self._warm_up_steps:
             self._begin = now
+            if self.total_steps == self._warm_up_steps:
+                self._cpu_before = self._cpu()
             return True
         self._steps += 1
         if now - self._begin >= self._seconds:
             self.measured.append((self._steps, now - self._begin))
             self._steps, self._begin = 0, now
-        return len(self.measured) < self._count
+        if len(self.measured) < self._count:
+            return True
+        self.cpu_seconds = self._cpu() - self._cpu_before
+        return False
+
+    def cpu_us_per_sample(self, batch: int) -> float:
+        """Returns the processor time of an example in the windows, in microseconds."""
+        steps = sum(steps for steps, _ in self.measured)
+        return 1e6 * self.cpu_seconds / (steps * batch)
+
+    def _cpu(self) -> float:
+        return sum(map(cpu_seconds, self._pids))
 
 
 class Losses:

@@ -140,7 +140,9 @@ def run(
         model = w1_model.make_keras(sizes)
     else:
         model = w1_model.make_dense_only(arguments.embedding == "ready")
-    windows = w1_model.Windows(arguments.windows, arguments.seconds, WARM_UP_STEPS)
+    windows = w1_model.Windows(
+        arguments.windows, arguments.seconds, WARM_UP_STEPS, [os.getpid(), *pids]
+    )
     losses = w1_model.LossesOfFit(are_means=is_persia or not has_embeddings)
     cpu = {pid: cpu_seconds(pid) for pid in [os.getpid(), *pids]}
     begin = time.monotonic()
@@ -157,8 +159,9 @@ def run(
     figures = {
         "samples_per_second": statistics.median(rates),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "cpu_seconds": used,
         "cpus_used": used / wall,
+        "cpu_seconds": windows.steps.cpu_seconds,
+        "cpu_us_per_sample": windows.steps.cpu_us_per_sample(arguments.batch),
         **losses.losses.figures(),
     }
     if is_persia:
@@ -184,6 +187,8 @@ def run(
         "seed": 0,
         **w1_model.versions(),
     }
+    if arguments.embedding == "tf_keras":
+        setup["tf_keras"] = setup.pop("keras")
     return figures, setup
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -159,22 +159,29 @@ class Windows(keras.callbacks.Callback):
     Attributes:
         measured: `(steps, seconds)` of each window.
         total_steps: The number of steps, including the warm-up.
+        steps: What counts the steps.
     """
 
-    def __init__(self, count: int, seconds: float, warm_up_steps: int) -> None:
+    def __init__(
+        self,
+        count: int,
+        seconds: float,
+        warm_up_steps: int,
+        pids: Iterable[int] = (),
+    ) -> None:
         super().__init__()
-        self._windows = StepWindows(count, seconds, warm_up_steps)
+        self.steps = StepWindows(count, seconds, warm_up_steps, pids)
 
     @property
     def measured(self) -> list[tuple[int, float]]:
-        return self._windows.measured
+        return self.steps.measured
 
     @property
     def total_steps(self) -> int:
-        return self._windows.total_steps
+        return self.steps.total_steps
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        if not self._windows.step():
+        if not self.steps.step():
             self.model.stop_training = True
 
 

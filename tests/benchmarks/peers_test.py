@@ -17,7 +17,7 @@ import report_parts
 from peer_runs import Side, SideFailed
 
 FIGURES = {
-    **{"samples_per_second": 1000.0, "cpu_seconds": 2.0, "cpus_used": 1.5},
+    **{"samples_per_second": 1000.0, "cpu_seconds": 2.0, "cpu_us_per_sample": 20.0},
     **{"peak_memory_mb": 1024.0, "peak_memory_mb_ps_0": 512.0},
     **{"first_loss": 0.7, "last_loss": 0.5},
 }
@@ -66,7 +66,7 @@ def test_without_this_library_there_are_no_ratios():
 
 def test_the_table_has_a_row_for_each_side():
     table = report_parts.peers_table(peers.figures_of(SIDES, SAID, REASONS))
-    assert table[2] == ("the slow one", "0.25", "1.5", "tensorflow 2, keras 3")
+    assert table[2] == ("the slow one", "0.25", "20.0", "1.5", "tensorflow 2, keras 3")
     assert table[3][1] == "could not be shown here: pip said: no / such version"
     lines = report_page.markdown_table(table).splitlines()
     assert len(lines) == 5 and len({line.count("|") for line in lines}) == 1

@@ -1,6 +1,7 @@
 """Windows of steps, and the losses of the first and last steps."""
 
 import pytest
+import step_windows
 from step_windows import Losses, StepWindows
 
 
@@ -9,6 +10,16 @@ def test_windows_begin_after_the_warm_up_and_end_training():
     assert [windows.step() for _ in range(5)] == [True, True, True, True, False]
     assert windows.total_steps == 5
     assert [steps for steps, _ in windows.measured] == [1, 1]
+
+
+def test_processor_time_is_that_of_the_windows(monkeypatch):
+    used = iter([5.0, 7.0, 25.0, 47.0])
+    monkeypatch.setattr(step_windows, "cpu_seconds", lambda pid: next(used))
+    windows = StepWindows(2, 0.0, warm_up_steps=3, pids=[1, 2])
+    while windows.step():
+        pass
+    assert windows.cpu_seconds == 60
+    assert windows.cpu_us_per_sample(batch=1000) == 30_000
 
 
 def test_losses_may_be_given_as_means_so_far():
