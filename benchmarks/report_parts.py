@@ -93,6 +93,31 @@ def staleness_table(figures: Mapping[str, Any]) -> Table:
     return rows
 
 
+def peers_table(figures: Mapping[str, Any]) -> Table:
+    """Returns a row for each library: its speed and memory, or why there are none."""
+    measured = ("samples/s over ours", "CPU µs a sample", "peak memory, GB")
+    rows: Table = [("library", *measured, "versions")]
+    for of_side in figures.values():
+        if "reason" in of_side:
+            # A row of a table is one line, whose cells are between bars.
+            reason = " ".join(of_side["reason"].split()).replace("|", "/")
+            why = f"could not be shown here: {reason}"
+            rows.append((of_side["title"], why, "", "", ""))
+            continue
+        over = of_side.get("over_persia")
+        versions = of_side["versions"].items()
+        rows.append(
+            (
+                of_side["title"],
+                "" if over is None else f"{over:.2f}",
+                f"{of_side['cpu_us_per_sample']:.1f}",
+                f"{of_side['peak_memory_mb'] / 1024:.1f}",
+                ", ".join(" ".join(version) for version in versions),
+            )
+        )
+    return rows
+
+
 def _costs(group: Mapping[str, Any]) -> dict[int, str]:
     return {
         cost["staleness"]: f"{1000 * cost['loss']['mean']:+.2f}"
@@ -144,6 +169,20 @@ PARTS = (
         ),
         quick=("--quick",),
         table=named_figures(_THROUGHPUT),
+    ),
+    Part(
+        name="peers",
+        title="Samples per second: other libraries",
+        shows=(
+            "The paper compares with other systems for such models, on many machines. "
+            "Here libraries that can be had as packages train the same click model, "
+            "with the same optimizers and batches, in turn on this machine. The peak "
+            "memory is that of all processes of a library; Keras, TensorFlow "
+            "Recommenders Addons and PyTorch have one, which holds the rows too."
+        ),
+        command=("peers.py",),
+        quick=("--quick",),
+        table=peers_table,
     ),
     Part(
         name="workers",

@@ -36,6 +36,12 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--embedding", choices=EMBEDDINGS, required=True)
     parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument(
+        "--batches",
+        type=int,
+        help="batches in memory, cycled (200; 20 with --quick, none or ready)",
+    )
+    parser.add_argument("--rows", type=int, help="ids of all features (10,000,000)")
     parser.add_argument("--windows", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=6.0, help="seconds per window")
     parser.add_argument(
@@ -63,6 +69,9 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.windows, arguments.seconds = 2, 0.5
+    if arguments.batches is None:
+        is_short = arguments.quick or arguments.embedding in ("none", "ready")
+        arguments.batches = VECTOR_BATCHES if is_short else 200
     return arguments
 
 
@@ -112,8 +121,9 @@ def run(
 
     is_persia = arguments.embedding.startswith("persia")
     has_embeddings = arguments.embedding not in ("none", "ready")
-    batches = 200 if has_embeddings and not arguments.quick else VECTOR_BATCHES
-    data = workload_w1.load(batches, arguments.batch)
+    rows = arguments.rows or workload_w1.TOTAL_ROWS
+    data = workload_w1.load(arguments.batches, arguments.batch, rows)
+    sizes = workload_w1.vocabularies(rows)
     if not has_embeddings:
         first = data.vectors()
     else:
@@ -123,14 +133,17 @@ def run(
     dataset = dataset.repeat()
     if is_persia:
         make = w1_model.PERSIA_MODELS[arguments.layers]
-        model = make(workload_w1.vocabularies(), w1_model.cluster(arguments))
+        model = make(sizes, w1_model.cluster(arguments))
         if not arguments.no_prefetch:
             dataset = ptf.data.prefetch(dataset, model, staleness=arguments.staleness)
     elif has_embeddings:
-        model = w1_model.make_keras(workload_w1.vocabularies())
+        model = w1_model.make_keras(sizes)
     else:
         model = w1_model.make_dense_only(arguments.embedding == "ready")
-    windows = w1_model.Windows(arguments.windows, arguments.seconds, WARM_UP_STEPS)
+    windows = w1_model.Windows(
+        arguments.windows, arguments.seconds, WARM_UP_STEPS, [os.getpid(), *pids]
+    )
+    losses = w1_model.LossesOfFit(are_means=is_persia or not has_embeddings)
     cpu = {pid: cpu_seconds(pid) for pid in [os.getpid(), *pids]}
     begin = time.monotonic()
     model.fit(
@@ -138,20 +151,19 @@ def run(
         steps_per_epoch=10**9,
         epochs=1,
         verbose=0,
-        callbacks=[windows],
+        callbacks=[windows, losses],
     )
     wall = time.monotonic() - begin
     used = sum(cpu_seconds(pid) - before for pid, before in cpu.items())
     rates = [steps * arguments.batch / seconds for steps, seconds in windows.measured]
-    own = [
-        1e3 * seconds / steps
-        for seconds, (steps, _) in zip(windows.cpu_seconds, windows.measured)
-    ]
     figures = {
         "samples_per_second": statistics.median(rates),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "cpus_used": used / wall,
-        "program_cpu_ms_per_step": statistics.median(own),
+        "cpu_seconds": windows.steps.cpu_seconds,
+        "program_cpu_ms_per_step": 1e3 * windows.steps.own_cpu_seconds_per_step(),
+        "cpu_us_per_sample": windows.steps.cpu_us_per_sample(arguments.batch),
+        **losses.losses.figures(),
     }
     if is_persia:
         ptf.flush()  # Otherwise updates would be under way when the shards end.
@@ -168,13 +180,16 @@ def run(
         "prefetch": not arguments.no_prefetch,
         "delay_ms": arguments.delay_ms,
         "wire_dtype": arguments.wire_dtype,
-        "vocabulary": workload_w1.TOTAL_ROWS,
+        "vocabulary": rows,
+        "batches": arguments.batches,
         "windows": rates,
         "seconds_a_window": arguments.seconds,
         "cores": os.cpu_count(),
         "seed": 0,
         **w1_model.versions(),
     }
+    if arguments.embedding == "tf_keras":
+        setup["tf_keras"] = setup.pop("keras")
     return figures, setup
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import platform
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
+from step_windows import Losses, StepWindows
 from workload_w1 import DENSE, DIM, FEATURES
 
 import persia_tf as ptf
@@ -158,37 +158,53 @@ class Windows(keras.callbacks.Callback):
 
     Attributes:
         measured: `(steps, seconds)` of each window.
-        cpu_seconds: The processor time of this process in each window.
         total_steps: The number of steps, including the warm-up.
+        steps: What counts the steps.
     """
 
-    def __init__(self, count: int, seconds: float, warm_up_steps: int) -> None:
+    def __init__(
+        self,
+        count: int,
+        seconds: float,
+        warm_up_steps: int,
+        pids: Iterable[int] = (),
+    ) -> None:
         super().__init__()
-        self.measured: list[tuple[int, float]] = []
-        self.cpu_seconds: list[float] = []
-        self.total_steps = 0
-        self._count = count
-        self._seconds = seconds
-        self._warm_up_steps = warm_up_steps
-        self._steps = 0
-        self._begin = 0.0
-        self._cpu_begin = 0.0
+        self.steps = StepWindows(count, seconds, warm_up_steps, pids)
+
+    @property
+    def measured(self) -> list[tuple[int, float]]:
+        return self.steps.measured
+
+    @property
+    def total_steps(self) -> int:
+        return self.steps.total_steps
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        now = time.monotonic()
-        self.total_steps += 1
-        if batch + 1 <= self._warm_up_steps:
-            self._begin, self._cpu_begin = now, time.process_time()
-            return
-        self._steps += 1
-        if now - self._begin < self._seconds:
-            return
-        self.measured.append((self._steps, now - self._begin))
-        cpu = time.process_time()
-        self.cpu_seconds.append(cpu - self._cpu_begin)
-        self._steps, self._begin, self._cpu_begin = 0, now, cpu
-        if len(self.measured) == self._count:
+        if not self.steps.step():
             self.model.stop_training = True
+
+
+class LossesOfFit(keras.callbacks.Callback):
+    """Keeps the losses of `fit` with one epoch.
+
+    Attributes:
+        losses: The losses so far.
+    """
+
+    def __init__(self, are_means: bool) -> None:
+        """Makes a callback.
+
+        Args:
+            are_means: Whether a step logs the mean loss of the epoch so far, as it does
+                unless the model has a training step of its own.
+        """
+        super().__init__()
+        self.losses = Losses()
+        self._add = self.losses.add_mean if are_means else self.losses.add
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._add(float(logs["loss"]))
 
 
 def traffic(steps: int) -> dict[str, float]:

@@ -35,11 +35,13 @@ class Batches:
         ranks: int64 `(batches, batch, 26)`, from 0 to the vocabulary's size - 1.
         dense: float32 `(batches, batch, 13)`.
         labels: float32 `(batches, batch, 1)`.
+        rows: The number of distinct ids of all features.
     """
 
     ranks: np.ndarray
     dense: np.ndarray
     labels: np.ndarray
+    rows: int = TOTAL_ROWS
 
     def ids(self) -> np.ndarray:
         """Returns 63-bit non-negative ids, as a parameter server gets them."""
@@ -47,10 +49,15 @@ class Batches:
 
     def indices(self) -> np.ndarray:
         """Returns the ranks permuted within 0..vocabulary-1, as a Keras table needs."""
-        sizes = np.array(vocabularies())
+        sizes = np.array(vocabularies(self.rows))
         # Odd steps that are coprime to the size spread hot rows.
         steps = np.array([_coprime_step(size) for size in sizes])
         return self.ranks * steps % sizes
+
+    def joined_indices(self) -> np.ndarray:
+        """Returns indices in one table that has the rows of all features."""
+        sizes = vocabularies(self.rows)
+        return self.indices() + np.cumsum([0, *sizes[:-1]])
 
     def vectors(self) -> np.ndarray:
         """Returns random embeddings: float32 `(batches, batch, 26 * 16)`."""
@@ -58,11 +65,17 @@ class Batches:
         return np.random.default_rng(0).random(shape, np.float32) / 10 - 0.05
 
 
-def vocabularies() -> list[int]:
-    """Returns each feature's number of distinct ids."""
+def vocabularies(rows: int = TOTAL_ROWS) -> list[int]:
+    """Returns each feature's number of distinct ids.
+
+    Args:
+        rows: Their sum, to which the large features are scaled.
+    """
     sizes = [int(size) for size in _CARDINALITIES.split()]
     small = sum(size for size in sizes if size <= _LARGE)
-    factor = (TOTAL_ROWS - small) / sum(size for size in sizes if size > _LARGE)
+    if rows <= small:
+        raise ValueError(f"rows must be more than {small}: {rows} was given")
+    factor = (rows - small) / sum(size for size in sizes if size > _LARGE)
     return [round(size * factor) if size > _LARGE else size for size in sizes]
 
 
@@ -90,24 +103,31 @@ def ids_of(ranks: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
     return (mixed >> np.uint64(1)).astype(np.int64)
 
 
-def load(batches: int = 200, batch: int = BATCH) -> Batches:
-    """Returns the workload, from `$XDG_CACHE_HOME/persia_tf` if it is cached there."""
+def load(batches: int = 200, batch: int = BATCH, rows: int = TOTAL_ROWS) -> Batches:
+    """Returns the workload, from `$XDG_CACHE_HOME/persia_tf` if it is cached there.
+
+    Args:
+        batches: The number of batches.
+        batch: The number of examples in a batch.
+        rows: The number of distinct ids of all features.
+    """
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    path = Path(home) / "persia_tf" / f"w1-{batches}x{batch}.npz"
+    of_rows = "" if rows == TOTAL_ROWS else f"-{rows}"
+    path = Path(home) / "persia_tf" / f"w1-{batches}x{batch}{of_rows}.npz"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        made = _make(batches, batch)
+        made = _make(batches, batch, rows)
         partial = path.with_suffix(f".{os.getpid()}.npz")
-        np.savez(partial, **dataclasses.asdict(made))
+        np.savez(partial, ranks=made.ranks, dense=made.dense, labels=made.labels)
         partial.rename(path)
     with np.load(path) as data:
-        return Batches(**data)
+        return Batches(**data, rows=rows)
 
 
-def _make(batches: int, batch: int) -> Batches:
+def _make(batches: int, batch: int, rows: int) -> Batches:
     random = np.random.default_rng(0)
     count = batches * batch
-    columns = [_zipf(random, size, count) for size in vocabularies()]
+    columns = [_zipf(random, size, count) for size in vocabularies(rows)]
     ranks = np.stack(columns, axis=-1)
     dense = random.standard_normal((count, DENSE), dtype=np.float32)
     effect = splitmix64(ids_of(ranks)) / 2.0**64
@@ -117,6 +137,7 @@ def _make(batches: int, batch: int) -> Batches:
         ranks.reshape(batches, batch, FEATURES),
         dense.reshape(batches, batch, DENSE),
         labels.astype(np.float32).reshape(batches, batch, 1),
+        rows,
     )
 
 

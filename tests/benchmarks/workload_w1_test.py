@@ -1,6 +1,7 @@
 """Ids of the click model."""
 
 import numpy as np
+import pytest
 import workload_w1
 
 
@@ -26,3 +27,24 @@ def test_ids_of_some_features_are_those_of_all():
     np.testing.assert_array_equal(
         workload_w1.ids_of(ranks[:, 5], np.array(5)), whole[:, 5]
     )
+
+
+def test_fewer_rows_scale_the_large_features_alone():
+    whole, scaled = workload_w1.vocabularies(), workload_w1.vocabularies(300_000)
+    assert sum(scaled) == pytest.approx(300_000, abs=10)
+    assert scaled[0] == whole[0] and scaled[2] < whole[2]
+    with pytest.raises(ValueError, match="140543"):
+        workload_w1.vocabularies(140_543)
+
+
+def test_joined_indices_are_of_one_table():
+    sizes = workload_w1.vocabularies(200_000)
+    # All ids of the first two features, and the largest rank of all others.
+    ranks = np.array([[size - 1 for size in sizes]] * sizes[0])
+    ranks[:, 0] = range(sizes[0])
+    ranks[: sizes[1], 1] = range(sizes[1])
+    batches = workload_w1.Batches(ranks, None, None, 200_000)
+    joined = batches.joined_indices()
+    assert sorted(joined[:, 0]) == list(range(sizes[0]))
+    assert set(joined[:, 1]) == set(range(sizes[0], sizes[0] + sizes[1]))
+    assert joined[:, 2:].max() < sum(sizes)
