@@ -65,6 +65,7 @@ _POINTS = (
 # A call wakes the thread that calls, the shard's, and the client's I/O thread twice.
 _WAKES = 4
 _BISECTIONS = 12
+_LARGE_WEIGHT = 5.0
 
 Found = dict[Point, dict[str, Measured]]
 
@@ -98,6 +99,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--quick", action="store_true", help="only a smoke test")
     add("--rounds", type=int, default=5, help="of each measurement (%(default)s)")
     add("--seconds", type=float, default=1.0, help="of each round (%(default)s)")
+    add("--calls", type=Path, help="a file that keeps what calls took, for a rerun")
     add("--output", type=Path, help="the file to write the constants to")
     arguments = parser.parse_args()
     arguments.most_rows = 1 << 62
@@ -109,7 +111,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def measure(arguments: argparse.Namespace) -> tuple[Costs, dict[str, float]]:
     """Returns all constants, and the largest error of each fit."""
-    found, crowded = _measure_calls(arguments)
+    found, crowded = _calls(arguments)
     errors: dict[str, float] = {}
     kinds = {kind: _call_costs(kind, found, errors) for kind in KINDS}
     proxy = _proxy(arguments)
@@ -130,6 +132,30 @@ def measure(arguments: argparse.Namespace) -> tuple[Costs, dict[str, float]]:
     return dataclasses.replace(costs, trainer=trainer), errors
 
 
+def _calls(arguments: argparse.Namespace) -> tuple[Found, float]:
+    """Returns what calls of each size took, from a file if an earlier run kept it."""
+    path = arguments.calls
+    if path is not None and path.exists():
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        found = {
+            Point(**point): {kind: Measured(**each) for kind, each in kinds.items()}
+            for point, kinds in kept["points"]
+        }
+        return found, kept["crowded_speed"]
+    found, crowded = _measure_calls(arguments)
+    if path is not None:
+        points = [
+            (
+                dataclasses.asdict(point),
+                {k: dataclasses.asdict(v) for k, v in e.items()},
+            )
+            for point, e in found.items()
+        ]
+        kept = {"points": points, "crowded_speed": crowded}
+        path.write_text(json.dumps(kept), encoding="utf-8")
+    return found, crowded
+
+
 def _measure_calls(arguments: argparse.Namespace) -> tuple[Found, float]:
     """Returns what calls of each size took, and the speed of crowded cores."""
     found: Found = {}
@@ -147,35 +173,38 @@ def _measure_calls(arguments: argparse.Namespace) -> tuple[Found, float]:
                 ) as caller:
                     found[point] = _rounds(caller, arguments)
                     if point == BASE:
-                        crowded = _crowded(caller, found[BASE], arguments)
+                        crowded = _crowded(caller, arguments)
             _log(f"measured calls of {shards} shards, {tables} tables, {dim} weights")
     return found, crowded
 
 
 def _rounds(
-    caller: cost_calls.Caller, arguments: argparse.Namespace, **options: int
+    caller: cost_calls.Caller, arguments: argparse.Namespace
 ) -> dict[str, Measured]:
     """Measures both kinds of calls in turn."""
     rounds: dict[str, list[Measured]] = {kind: [] for kind in KINDS}
     for _ in range(arguments.rounds):
         for kind in KINDS:
-            rounds[kind].append(caller.measure(kind, arguments.seconds, **options))
+            rounds[kind].append(caller.measure(kind, arguments.seconds))
     return {kind: cost_calls.joined(each) for kind, each in rounds.items()}
 
 
-def _crowded(
-    caller: cost_calls.Caller,
-    alone: dict[str, Measured],
-    arguments: argparse.Namespace,
-) -> float:
-    many = _rounds(caller, arguments, threads=2, in_flight=4)
-    ratios = [alone[kind].total / many[kind].total for kind in KINDS]
-    return min(statistics.mean(ratios), 1.0)
+def _crowded(caller: cost_calls.Caller, arguments: argparse.Namespace) -> float:
+    """Returns the speed of crowded cores: both kinds of measurement take turns."""
+    ratios = []
+    for _ in range(arguments.rounds):
+        for kind in KINDS:
+            alone = caller.measure(kind, arguments.seconds)
+            many = caller.measure(kind, arguments.seconds, threads=2, in_flight=4)
+            ratios.append(alone.total / many.total)
+    return min(statistics.median(ratios), 1.0)
 
 
 def _call_costs(kind: str, found: Found, errors: dict[str, float]) -> CallCosts:
     terms = [_terms(point, each[kind].rows) for point, each in found.items()]
     measured = [each[kind] for each in found.values()]
+    # Large calls take most of the time of any cluster, so they are fitted best.
+    weights = [_LARGE_WEIGHT if p.batch == BASE.batch else 1.0 for p in found]
     works = {}
     for thread, seconds in (
         ("caller", [each.caller for each in measured]),
@@ -186,7 +215,7 @@ def _call_costs(kind: str, found: Found, errors: dict[str, float]) -> CallCosts:
         if thread != "caller":  # The others handle each request on its own.
             for each in own:
                 del each["call"]
-        takes = fit(own, seconds)
+        takes = fit(own, seconds, weights)
         errors[f"{kind} {thread}"] = worst_error(own, seconds, takes)
         works[thread] = Work(**takes)
     base = found[BASE][kind]

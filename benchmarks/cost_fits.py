@@ -11,7 +11,9 @@ _PASSES = 20_000
 
 
 def fit(
-    terms: Sequence[Mapping[str, float]], seconds: Sequence[float]
+    terms: Sequence[Mapping[str, float]],
+    seconds: Sequence[float],
+    weights: Sequence[float] | None = None,
 ) -> dict[str, float]:
     """Fits seconds as a sum of terms, each times what one of it takes.
 
@@ -20,18 +22,20 @@ def fit(
     Args:
         terms: How many of each thing each measurement had.
         seconds: What each measurement took.
+        weights: How much each error counts. Defaults to None: equally.
 
     Returns:
         What one of each thing takes, in seconds.
     """
     names = list(terms[0])
     counts = np.array([[each[name] for name in names] for each in terms], float)
-    relative = counts / np.array(seconds)[:, None]
+    scale = np.ones(len(seconds)) if weights is None else np.array(weights, float)
+    relative = counts * (scale / np.array(seconds))[:, None]
     # Columns of one length converge faster.
     lengths = np.linalg.norm(relative, axis=0)
     columns = relative / np.where(lengths > 0, lengths, 1.0)
     takes = np.zeros(len(names))
-    left = np.ones(len(seconds))
+    left = scale.copy()
     for _ in range(_PASSES):
         for place in range(len(names)):
             column = columns[:, place]

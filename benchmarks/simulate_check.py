@@ -38,7 +38,7 @@ import numpy as np
 import workload_w1
 from cost_calls import Caller, Measured
 from results_file import write_section
-from shard_processes import running_proxies, running_shards
+from shard_processes import ShardProcess, running_proxies, running_shards
 from turns import run_program
 
 from persia_tf.simulation.costs import Costs, measured_costs
@@ -234,11 +234,12 @@ def _measure_calls(arguments: argparse.Namespace) -> list[tuple[Case, Measured]]
     """Measures lookups and updates of all set-ups, in turn."""
     found: dict[Case, list[Measured]] = {}
     with contextlib.ExitStack() as stack:
-        callers = {
-            (shards, delay): stack.enter_context(_caller(shards, delay, arguments))
-            for shards in arguments.shards
-            for delay in DELAYS_MS
-        }
+        callers = {}
+        for shards in arguments.shards:
+            servers = stack.enter_context(running_shards(shards))
+            for delay in DELAYS_MS:
+                caller = stack.enter_context(_caller(servers, delay, arguments))
+                callers[shards, delay] = caller
         _log("shards are filled")
         for _ in range(arguments.rounds):
             for (shards, delay), caller in callers.items():
@@ -254,15 +255,16 @@ def _measure_calls(arguments: argparse.Namespace) -> list[tuple[Case, Measured]]
 
 @contextlib.contextmanager
 def _caller(
-    shards: int, delay_ms: float | None, arguments: argparse.Namespace
+    servers: Sequence[ShardProcess],
+    delay_ms: float | None,
+    arguments: argparse.Namespace,
 ) -> Iterator[Caller]:
-    point = dataclasses.replace(cost_bench.BASE, shards=shards)
-    with running_shards(shards) as servers:
-        with running_proxies(servers, delay_ms) as addresses:
-            with cost_calls.running_caller(
-                point, addresses, servers, arguments.most_rows
-            ) as caller:
-                yield caller
+    point = dataclasses.replace(cost_bench.BASE, shards=len(servers))
+    with running_proxies(servers, delay_ms) as addresses:
+        with cost_calls.running_caller(
+            point, addresses, servers, arguments.most_rows
+        ) as caller:
+            yield caller
 
 
 def _measure_training(
