@@ -14,8 +14,8 @@ compares those with what is measured. In detail:
     overlap         how far reading a reply overlaps with writing it: so that the
                     simulated median of calls to one shard is the measured one
     spread          quantiles of the time of a call to one shard, over the median
-    crowded_speed   the processor time of a call made alone, over that of a call while
-                    several are made and all cores are busy
+    crowded_speed   the processor time of shards by that fit, over what it is while
+                    several of them are busy at the same time
     worker          the processor time of `persia worker` less that of its calls
     proxy           the processor time of a proxy that delays messages
     trainer         the processor time of a training program, less that of its dense
@@ -56,16 +56,19 @@ KINDS = (LOOKUP, UPDATE)
 # The calls of which the simulator's p50 and p99 must be the measured ones.
 BASE = Point(shards=1, tables=26, dim=16, batch=4096)
 SMALL = dataclasses.replace(BASE, batch=8)
+_SMALL_MANY = dataclasses.replace(SMALL, shards=3)
 _POINTS = (
     *(BASE, dataclasses.replace(BASE, batch=512), SMALL),
     *(dataclasses.replace(BASE, tables=1), dataclasses.replace(SMALL, tables=1)),
     dataclasses.replace(BASE, dim=64),
-    *(dataclasses.replace(BASE, shards=3), dataclasses.replace(SMALL, shards=3)),
+    *(dataclasses.replace(BASE, shards=3), _SMALL_MANY),
 )
 # A call wakes the thread that calls, the shard's, and the client's I/O thread twice.
 _WAKES = 4
 _BISECTIONS = 12
 _LARGE_WEIGHT = 5.0
+# Of the base, the 99th percentile is needed, which few calls do not tell.
+_BASE_TIMES = 3
 
 Found = dict[Point, dict[str, Measured]]
 
@@ -111,7 +114,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def measure(arguments: argparse.Namespace) -> tuple[Costs, dict[str, float]]:
     """Returns all constants, and the largest error of each fit."""
-    found, crowded = _calls(arguments)
+    found = _calls(arguments)
     errors: dict[str, float] = {}
     kinds = {kind: _call_costs(kind, found, errors) for kind in KINDS}
     proxy = _proxy(arguments)
@@ -120,7 +123,7 @@ def measure(arguments: argparse.Namespace) -> tuple[Costs, dict[str, float]]:
         update=kinds[UPDATE],
         trainer=Work(),
         wake_seconds=statistics.mean(_wake(found[SMALL][kind]) for kind in KINDS),
-        crowded_speed=crowded,
+        crowded_speed=_crowded_speed(found, kinds),
         proxy_request=proxy["message"],
         proxy_byte=proxy["byte"],
         measured={},
@@ -132,79 +135,78 @@ def measure(arguments: argparse.Namespace) -> tuple[Costs, dict[str, float]]:
     return dataclasses.replace(costs, trainer=trainer), errors
 
 
-def _calls(arguments: argparse.Namespace) -> tuple[Found, float]:
-    """Returns what calls of each size took, from a file if an earlier run kept it."""
+def _calls(arguments: argparse.Namespace) -> Found:
+    """Returns what calls of each size took; measures those that no file has."""
     path = arguments.calls
-    if path is not None and path.exists():
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        found = {
-            Point(**point): {kind: Measured(**each) for kind, each in kinds.items()}
-            for point, kinds in kept["points"]
-        }
-        return found, kept["crowded_speed"]
-    found, crowded = _measure_calls(arguments)
-    if path is not None:
-        points = [
-            (
-                dataclasses.asdict(point),
-                {k: dataclasses.asdict(v) for k, v in e.items()},
-            )
-            for point, e in found.items()
-        ]
-        kept = {"points": points, "crowded_speed": crowded}
-        path.write_text(json.dumps(kept), encoding="utf-8")
-    return found, crowded
-
-
-def _measure_calls(arguments: argparse.Namespace) -> tuple[Found, float]:
-    """Returns what calls of each size took, and the speed of crowded cores."""
     found: Found = {}
-    crowded = 1.0
+    if path is not None and path.exists():
+        for point, kinds in json.loads(path.read_text(encoding="utf-8")):
+            measured = {kind: Measured(**each) for kind, each in kinds.items()}
+            found[Point(**point)] = measured
+    _measure_calls(arguments, found)
+    if path is not None:
+        kept = [
+            (dataclasses.asdict(p), {k: dataclasses.asdict(v) for k, v in e.items()})
+            for p, e in found.items()
+        ]
+        path.write_text(json.dumps(kept), encoding="utf-8")
+    return {point: found[point] for point in _POINTS}
+
+
+def _measure_calls(arguments: argparse.Namespace, found: Found) -> None:
+    """Adds what calls of each size take that is not found yet."""
+    missing = [point for point in _POINTS if point not in found]
     for shards, tables, dim in dict.fromkeys(
-        (p.shards, p.tables, p.dim) for p in _POINTS
+        (p.shards, p.tables, p.dim) for p in missing
     ):
         with running_shards(shards) as servers:
             addresses = [server.address for server in servers]
-            for point in _POINTS:
+            for point in missing:
                 if (point.shards, point.tables, point.dim) != (shards, tables, dim):
                     continue
                 with cost_calls.running_caller(
                     point, addresses, servers, arguments.most_rows
                 ) as caller:
-                    found[point] = _rounds(caller, arguments)
-                    if point == BASE:
-                        crowded = _crowded(caller, arguments)
+                    times = _BASE_TIMES if point == BASE else 1
+                    found[point] = _rounds(caller, arguments, times)
             _log(f"measured calls of {shards} shards, {tables} tables, {dim} weights")
-    return found, crowded
 
 
 def _rounds(
-    caller: cost_calls.Caller, arguments: argparse.Namespace
+    caller: cost_calls.Caller, arguments: argparse.Namespace, times: int = 1
 ) -> dict[str, Measured]:
-    """Measures both kinds of calls in turn."""
+    """Measures both kinds of calls in turn, `times` as often as usual."""
     rounds: dict[str, list[Measured]] = {kind: [] for kind in KINDS}
-    for _ in range(arguments.rounds):
+    for _ in range(times * arguments.rounds):
         for kind in KINDS:
             rounds[kind].append(caller.measure(kind, arguments.seconds))
     return {kind: cost_calls.joined(each) for kind, each in rounds.items()}
 
 
-def _crowded(caller: cost_calls.Caller, arguments: argparse.Namespace) -> float:
-    """Returns the speed of crowded cores: both kinds of measurement take turns."""
+def _crowded_speed(found: Found, kinds: dict[str, CallCosts]) -> float:
+    """Returns the speed of cores that are all busy.
+
+    Calls of several shards keep all cores busy, and take more processor time of the
+    shards than the same work takes of one.
+    """
     ratios = []
-    for _ in range(arguments.rounds):
-        for kind in KINDS:
-            alone = caller.measure(kind, arguments.seconds)
-            many = caller.measure(kind, arguments.seconds, threads=2, in_flight=4)
-            ratios.append(alone.total / many.total)
-    return min(statistics.median(ratios), 1.0)
+    for point in found:
+        if point.shards == 1 or point.batch != BASE.batch:
+            continue
+        for kind, costs in kinds.items():
+            measured = found[point][kind]
+            alone = costs.shard.seconds(*_terms(point, measured.rows).values())
+            ratios.append(alone / sum(measured.servers))
+    return min(statistics.mean(ratios), 1.0)
 
 
 def _call_costs(kind: str, found: Found, errors: dict[str, float]) -> CallCosts:
-    terms = [_terms(point, each[kind].rows) for point, each in found.items()]
-    measured = [each[kind] for each in found.values()]
+    # Large calls of several shards keep all cores busy, which is another constant.
+    alone = {p: e[kind] for p, e in found.items() if p.shards == 1 or p == _SMALL_MANY}
+    terms = [_terms(point, each.rows) for point, each in alone.items()]
+    measured = list(alone.values())
     # Large calls take most of the time of any cluster, so they are fitted best.
-    weights = [_LARGE_WEIGHT if p.batch == BASE.batch else 1.0 for p in found]
+    weights = [_LARGE_WEIGHT if p.batch == BASE.batch else 1.0 for p in alone]
     works = {}
     for thread, seconds in (
         ("caller", [each.caller for each in measured]),
