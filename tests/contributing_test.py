@@ -83,7 +83,17 @@ def test_a_file_that_is_not_listed_is_found(tmp_path):
 
 @pytest.mark.parametrize(
     ("option", "declared", "used"),
-    [("log_size", "recovering", set()), ("max_tables", "ps", {"cc/store/store.cc"})],
+    [
+        ("log_size", "recovering", set()),
+        (
+            *("max_tables", "ps"),
+            {
+                "cc/store/store.cc",
+                "persia_tf/simulation/core_limits.py",
+                "persia_tf/simulation/metadata_limits.py",
+            },
+        ),
+    ],
 )
 def test_an_option_stands_in_the_files_that_are_listed(option, declared, used):
     listed = files_listed("Adding an option")
