@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from persia_tf.base import wire
 from persia_tf.following import slots_of
 from persia_tf.native.capi import SLOTS
-from persia_tf.planning import wire
 from persia_tf.planning.observe import ObservedLookup, Sample
 
 # Steps of a sample that are counted: more say little more of a mean.
