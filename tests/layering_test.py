@@ -39,7 +39,7 @@ __init__ __main__ _keras _registration _version admission base callbacks checkpo
 client cluster commands compression conversion credentials current_cluster data
 distribute errors eviction files following kubernetes layers local_shards model_server
 monitoring native ops optimizers parallel planning processes ray resharding saving
-serving stats table table_settings telemetry
+serving simulation stats table table_settings telemetry
 """.split()
 
 REPORT_FRAMEWORKS = """

@@ -34,10 +34,11 @@ def vectors_in_place(
 
         def gradient(*upstream: tf.Tensor) -> tf.Tensor:
             with on_host():
-                # Without this dependency, TensorFlow would leave the gradient out.
+                # Without this dependency, TensorFlow would leave the gradient out, as
+                # it also may for a constant. The anchor's value has no meaning.
                 needed = [tf.convert_to_tensor(each) for each in upstream]
                 with tf.control_dependencies(needed):
-                    return tf.zeros_like(anchor)
+                    return tf.identity(anchor)
 
         return vectors, gradient
 
