@@ -134,9 +134,7 @@ def _measure_calls(arguments: argparse.Namespace) -> tuple[Found, float]:
     """Returns what calls of each size took, and the speed of crowded cores."""
     found: Found = {}
     crowded = 1.0
-    for shards, tables, dim in dict.fromkeys(
-        (p.shards, p.tables, p.dim) for p in _POINTS
-    ):
+    for shards, tables, dim in dict.fromkeys((p.shards, p.tables, p.dim) for p in _POINTS):
         with running_shards(shards) as servers:
             addresses = [server.address for server in servers]
             for point in _POINTS:
