@@ -96,7 +96,7 @@ def plan_page(plan: Any) -> str:
 def _times(plan: Any) -> str:
     return (
         f"<h2>Times</h2>\n<p>{escape(times_legend(plan))}</p>\n"
-        f'<div class="wide">{_table(rows_of_times(plan), texts=0)}</div>'
+        f'<div class="wide">{table_html(rows_of_times(plan), texts=0)}</div>'
     )
 
 

@@ -47,7 +47,7 @@ def plan_text(plan: Any) -> str:
         lines += ["", limit_text(plan)]
     if plan.times is not None:
         lines += ["", *textwrap.wrap(times_legend(plan), _COLUMNS), ""]
-        lines += _aligned(rows_of_times(plan), left=0)
+        lines += aligned(rows_of_times(plan), left=0)
     if plan.warnings:
         lines += ["", *(f"Warning: {warning}" for warning in plan.warnings)]
     return "\n".join(lines)
