@@ -9,7 +9,6 @@ from typing import Any
 from persia_tf.base.amounts import size_text
 from persia_tf.planning.estimate import Estimate
 from persia_tf.planning.parts import ShardsPlan, TablePlan
-from persia_tf.planning.time_text import rows_of_times, times_legend
 
 _TABLE_HEADER = (
     *("table", "row", "ids seen", "ids", "rows", "at least", "at most"),
@@ -28,7 +27,7 @@ _COLUMNS = 80
 
 
 def plan_text(plan: Any) -> str:
-    """Returns a plan as tables: of its tables, of numbers of shards, and of times.
+    """Returns a plan as two tables: of its tables, and of numbers of shards.
 
     `top 1%` is the part of lookups' ids that go to the hottest 1% of rows. In the
     second table, `rows`, `ids` and `bytes` are those of the busiest shard over the
@@ -45,9 +44,6 @@ def plan_text(plan: Any) -> str:
     ]
     if plan.memory_limit is not None:
         lines += ["", limit_text(plan)]
-    if plan.times is not None:
-        lines += ["", *textwrap.wrap(times_legend(plan), _COLUMNS), ""]
-        lines += aligned(rows_of_times(plan), left=0)
     if plan.warnings:
         lines += ["", *(f"Warning: {warning}" for warning in plan.warnings)]
     return "\n".join(lines)
