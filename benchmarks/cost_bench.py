@@ -43,12 +43,12 @@ import cost_calls
 import cost_storage
 import cost_training
 import native_programs
-from cost_calls import LOOKUP, UPDATE, Measured, Point
+from cost_calls import Measured, Point
 from cost_fits import fit, worst_error
 from shard_processes import running_proxy_processes, running_shards, running_worker
 
 from persia_tf.simulation.costs import CallCosts, Costs, Work
-from persia_tf.simulation.messages import sizes_of
+from persia_tf.simulation.messages import LOOKUP, UPDATE, sizes_of
 from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.simulate import simulate_calls
 

@@ -15,7 +15,8 @@ from processes import exact_cpu_seconds, thread_cpu_seconds, wait_until_idle
 from rows_over_redis import RoundsProgram, running_program, write_workload
 from shard_processes import ShardProcess
 
-LOOKUP, UPDATE = "lookup", "update"
+from persia_tf.simulation.messages import LOOKUP, UPDATE
+
 # The kinds of rounds of lookup_bench.
 _ROUNDS = {LOOKUP: "remote", UPDATE: "remote_update"}
 _WARM_UP_SECONDS = 0.2

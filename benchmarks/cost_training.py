@@ -31,7 +31,7 @@ class Dense:
 
 def dense_part(batch: int, quick: bool) -> Dense:
     """Measures the dense part of the click model's step."""
-    said = _train("--embedding", "ready", batch=batch, quick=quick)
+    said = train("--embedding", "ready", batch=batch, quick=quick)
     seconds = batch / said["samples_per_second"]
     return Dense(seconds, said["program_cpu_ms_per_step"] / 1e3 / seconds)
 
@@ -56,7 +56,7 @@ def trainer_work(costs: Costs, quick: bool) -> Work:
     for batch in _QUICK_BATCHES if quick else _BATCHES:
         dense = dense_part(batch, quick)
         for layers in ("joined", "separate"):
-            said = _train(
+            said = train(
                 *("--embedding", "persia-remote", "--shards", 1),
                 *("--layers", layers),
                 batch=batch,
@@ -81,7 +81,14 @@ def _calls(costs: Costs, rows: float) -> float:
     )
 
 
-def _train(*options: object, batch: int, quick: bool) -> dict[str, Any]:
+def train(*options: object, batch: int, quick: bool) -> dict[str, Any]:
+    """Trains the click model in a process of its own; returns its figures.
+
+    Args:
+        *options: Options of train_throughput.py.
+        batch: Examples per step.
+        quick: Whether to train only for a smoke test.
+    """
     options += ("--batch", batch, "--windows", 4, "--seconds", 2)
     if quick:
         options += ("--quick",)

@@ -39,7 +39,6 @@ import workload_w1
 from cost_calls import Caller, Measured
 from results_file import write_section
 from shard_processes import ShardProcess, running_proxies, running_shards
-from turns import run_program
 
 from persia_tf.simulation.costs import Costs, measured_costs
 from persia_tf.simulation.simulate import Simulated, simulate, simulate_calls
@@ -156,6 +155,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--write", action="store_true", help="write the table to docs/simulation.md")
     arguments = parser.parse_args()
     arguments.shards, arguments.most_rows = SHARDS, 1 << 62
+    arguments.calls = None  # With --measure, nothing that an earlier run kept is used.
     if arguments.quick:
         arguments.rounds, arguments.seconds, arguments.turns = 1, 0.2, 1
         arguments.shards, arguments.most_rows = (1, 2), 2000
@@ -287,13 +287,10 @@ def _measure_training(
 
 def _steps_per_second(case: Case, batch: int, quick: bool) -> float:
     options: list[object] = ["--embedding", "persia-remote", "--shards", case.shards]
-    options += ["--batch", batch, "--windows", 4, "--seconds", 2]
     if case.delay_ms is not None:
         options += ["--delay-ms", case.delay_ms]
-    if quick:
-        options.append("--quick")
-    said = run_program("train_throughput.py", *options)
-    return said["figures"]["samples_per_second"] / batch
+    said = cost_training.train(*options, batch=batch, quick=quick)
+    return said["samples_per_second"] / batch
 
 
 def worst_errors(compared: Sequence[Compared]) -> dict[tuple[str, str], float]:

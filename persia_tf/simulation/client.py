@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from persia_tf.simulation.clock import Action, Clock
+from persia_tf.simulation.clock import Action, Clock, after_all
 from persia_tf.simulation.costs import CallCosts, Costs, Work
 from persia_tf.simulation.messages import LOOKUP, UPDATE, sizes_of
 from persia_tf.simulation.network import Machine, Network
@@ -89,12 +89,7 @@ class Client:
         servers = len(self._servers)
         tables, size = servers * self._setup.tables, rows * self._setup.row_bytes
         seconds = costs.caller.seconds(1, servers, tables, rows, size)
-        waiting = [servers]
-
-        def joined() -> None:
-            waiting[0] -= 1
-            if not waiting[0]:
-                then()
+        joined = after_all(servers, then)
 
         def sent() -> None:
             for place, server in enumerate(self._servers):

@@ -39,3 +39,15 @@ class Clock:
                 raise RuntimeError("the simulation waits for something forever")
             self.now, _, action = heapq.heappop(self._actions)
             action()
+
+
+def after_all(count: int, then: Action) -> Action:
+    """Returns an action that must run `count` times; the last time, `then` acts."""
+    left = [count]
+
+    def joined() -> None:
+        left[0] -= 1
+        if not left[0]:
+            then()
+
+    return joined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from persia_tf.simulation.client import Client
-from persia_tf.simulation.clock import Action, Clock
+from persia_tf.simulation.clock import Action, Clock, after_all
 from persia_tf.simulation.costs import Costs
 from persia_tf.simulation.messages import LOOKUP, UPDATE
 from persia_tf.simulation.network import Machine
@@ -110,12 +110,7 @@ class Trainer:
         parallel = _parallel_part(setup.dense_cores, cores)
         # It took its time while so many cores were busy.
         speed = self._machine.processor.core_speed(cores)
-        waiting = [cores]
-
-        def joined() -> None:
-            waiting[0] -= 1
-            if not waiting[0]:
-                self._computed()
+        joined = after_all(cores, self._computed)
 
         def fork() -> None:
             for _ in range(cores):
