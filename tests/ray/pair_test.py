@@ -239,6 +239,7 @@ def test_a_restart_waits_for_a_shared_folder_that_is_away(
     (tmp_path / "shared").write_text("no folder")
     again = start(0, restarted=True)
     wait_until(lambda: "tries again in" in caplog.text, "the error")
-    os.remove(tmp_path / "shared")
-    os.rename(tmp_path / "elsewhere", tmp_path / "shared")
+    # At once: the actor would make a folder that is not there.
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    os.replace(tmp_path / "link", tmp_path / "shared")
     assert known_by(again) == "own:2"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -39,8 +39,6 @@ class Source:
         # After each batch that was handed out, until `position_after` tells it.
         self._positions: collections.deque[_After] = collections.deque()
         self._lock = threading.Lock()  # Guards `_positions`.
-        # The positions of an iteration that has ended, and may be asked for more.
-        self._run_out: Any = None
 
     @property
     def length(self) -> int | None:
@@ -125,14 +123,11 @@ class Source:
         that begins within an epoch: Keras takes the first epoch's length for that of
         all epochs otherwise.
         """
-        handed = tf.data.Dataset.from_generator(
-            self._arrays, output_signature=self.batches.specs
-        )
-        dataset = self.batches.elements(handed)
+        dataset = self._elements(self._arrays)
         if self.length is not None:
-            # TensorFlow takes what repeats for endless. A generator that has run out is
-            # empty when it is repeated, which ends the iteration.
-            dataset = dataset.repeat().take(self.length)
+            # TensorFlow takes a dataset that repeats for endless, even if it is empty.
+            endless = self._elements(lambda: iter(())).repeat()
+            dataset = dataset.concatenate(endless).take(self.length)
         if self.batches.is_shard:
             # Otherwise `fit` of several workers would divide the batches once more, and
             # leave most of them out.
@@ -145,6 +140,12 @@ class Source:
         dataset.persia_source = self
         return dataset
 
+    def _elements(self, arrays: Callable[[], Iterator[Any]]) -> tf.data.Dataset:
+        """Returns the batches that some arrays stand for."""
+        return self.batches.elements(
+            tf.data.Dataset.from_generator(arrays, output_signature=self.batches.specs)
+        )
+
     def _begin_at(self, position: Any) -> None:
         self._last = self._trained = position
         self.begin()
@@ -153,9 +154,6 @@ class Source:
         # An iteration that was left early may still hand out batches to a thread that
         # no one waits for: they count for themselves.
         with self._lock:
-            if self._run_out is self._positions and self.length is not None:
-                self._run_out = None
-                return
             start = self._next
             positions = self._positions = _whole_epochs(self._positions)
         waiting: Handed | None = None
@@ -178,7 +176,6 @@ class Source:
         if waiting is not None:
             self._end(start.epoch, positions)
             yield waiting.arrays
-        self._run_out = positions
 
     def _end(self, epoch: int, positions: collections.deque[_After]) -> None:
         """Notes the end of an epoch, before its last batch is handed out.
