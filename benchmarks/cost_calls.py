@@ -7,6 +7,7 @@ import dataclasses
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import native_programs
 import numpy as np
@@ -19,7 +20,12 @@ from persia_tf.simulation.messages import LOOKUP, UPDATE
 
 # The kinds of rounds of lookup_bench.
 _ROUNDS = {LOOKUP: "remote", UPDATE: "remote_update"}
-_WARM_UP_SECONDS = 0.2
+_WARM_UP_SECONDS = 0.05
+# Of the click model's data. Small calls look up the same rows as large ones, which do
+# not stay in caches, in more calls.
+_DIFFERENT_BATCHES = 50
+# Of a feature: so that tables of all sizes are in memory at the same time.
+_MOST_WEIGHTS = 48_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,37 +50,53 @@ class Measured:
     """What calls of one kind take.
 
     Attributes:
-        calls: The number of calls.
         rows: The rows of a call, on the mean.
-        per_second: Calls per second.
-        quantiles: Quantiles of the seconds of a call, from the least to the greatest.
+        in_flight: How many calls there are at each moment.
+        windows: The seconds of each call, in order, for each time of measurement.
         caller: Processor seconds per call of the threads that call.
         io: Processor seconds per call of the client's I/O threads.
         servers: Processor seconds per call of each server that is watched.
     """
 
-    calls: int
     rows: float
-    per_second: float
-    quantiles: tuple[float, ...]
+    in_flight: int
+    windows: tuple[tuple[float, ...], ...]
     caller: float
     io: float
     servers: tuple[float, ...]
 
     @property
-    def p50(self) -> float:
-        """The median of the seconds of a call."""
-        return float(np.median(self.quantiles))
+    def calls(self) -> int:
+        """The number of calls."""
+        return sum(map(len, self.windows))
 
     @property
-    def p99(self) -> float:
-        """The 99th percentile of the seconds of a call."""
-        return float(np.percentile(self.quantiles, 99))
+    def per_second(self) -> float:
+        """Calls per second, by Little's law."""
+        return self.in_flight / float(np.mean(np.concatenate(self.windows)))
 
     @property
     def total(self) -> float:
         """Processor seconds per call of all threads that are watched."""
         return self.caller + self.io + sum(self.servers)
+
+    def quantile(self, share: float | np.ndarray) -> Any:
+        """Returns quantiles of the seconds of a call; 0.5 is the median."""
+        return np.quantile(np.concatenate(self.windows), share)
+
+    def alike(self, distance: int) -> float:
+        """Returns the rank correlation of calls and the ones so many calls later.
+
+        Calls of one time of measurement only are compared, but ranks are those among
+        all calls.
+        """
+        order = np.concatenate(self.windows).argsort().argsort()
+        ranks = np.split(order, np.cumsum([len(each) for each in self.windows])[:-1])
+        pairs = [(each[:-distance], each[distance:]) for each in ranks]
+        first, second = (np.concatenate(each) for each in zip(*pairs))
+        if len(first) < 2:
+            return 0.0
+        return float(np.corrcoef(first, second)[0, 1])
 
 
 class Caller:
@@ -87,18 +109,15 @@ class Caller:
         self._rows = rows
         self._servers = servers
 
-    def measure(
-        self, kind: str, seconds: float, threads: int = 1, in_flight: int = 1
-    ) -> Measured:
+    def measure(self, kind: str, seconds: float, in_flight: int = 1) -> Measured:
         """Makes calls for a while.
 
         Args:
             kind: `LOOKUP` or `UPDATE`.
             seconds: For how long.
-            threads: How many threads call, each with connections of its own.
-            in_flight: How many calls each has in flight.
+            in_flight: How many calls there are at each moment.
         """
-        what = (_ROUNDS[kind], threads, in_flight)
+        what = (_ROUNDS[kind], 1, in_flight)
         self._program.run(*what, _WARM_UP_SECONDS)
         before = self._used()
         found = self._program.run(*what, seconds)
@@ -106,11 +125,14 @@ class Caller:
             np.subtract(now, then) / found["requests"]
             for now, then in zip(self._used(), before)
         )
+        # The first and the last calls are beside fewer others.
+        took = found["ms"]
+        if len(took) > 2 * in_flight:
+            took = took[in_flight:-in_flight]
         return Measured(
-            calls=int(found["requests"]),
             rows=self._rows,
-            per_second=found["rows_per_second"] / self._rows,
-            quantiles=tuple(each / 1e3 for each in found["quantiles_ms"]),
+            in_flight=in_flight,
+            windows=(tuple(each / 1e3 for each in took),),
             caller=float(caller),
             io=float(io),
             servers=tuple(float(each) for each in servers),
@@ -131,7 +153,6 @@ def running_caller(
     addresses: Sequence[str],
     servers: Sequence[ShardProcess],
     most_rows: int,
-    requests: int = 50,
 ) -> Iterator[Caller]:
     """Runs a program that calls, until the block ends, after it has filled the shards.
 
@@ -140,12 +161,10 @@ def running_caller(
         addresses: Whom it asks.
         servers: The servers whose processor time is watched.
         most_rows: The most rows per feature.
-        requests: The number of different calls, which are made in turn.
     """
     with tempfile.TemporaryDirectory() as folder:
         workload = Path(folder) / "workload"
-        ranks = workload_w1.load().ranks[:requests, : point.batch]
-        rows = write_workload(workload, ranks, most_rows)
+        rows = _write(workload, point, min(most_rows, _MOST_WEIGHTS // point.dim))
         program = native_programs.build("lookup_bench")
         command = [program, workload, point.tables, ",".join(addresses), point.dim]
         with running_program(command) as running:
@@ -154,20 +173,29 @@ def running_caller(
             yield Caller(running, rows, pids)
 
 
+def _write(workload: Path, point: Point, most_rows: int) -> float:
+    """Writes the calls of a size; returns the mean number of their rows.
+
+    The whole data, which is large, is freed when it returns.
+    """
+    ranks = workload_w1.load().ranks[:_DIFFERENT_BATCHES]
+    if point.batch <= ranks.shape[1]:
+        ranks = ranks.reshape(-1, point.batch, ranks.shape[2])
+    return write_workload(workload, ranks, most_rows)
+
+
 def joined(measured: Sequence[Measured]) -> Measured:
-    """Returns the medians of several measurements of the same calls."""
+    """Returns all calls of several measurements, and what they took on the mean."""
+    calls = [each.calls for each in measured]
 
-    def median(name: str) -> float:
-        return float(np.median([getattr(each, name) for each in measured]))
+    def mean(name: str) -> Any:
+        return np.average([getattr(m, name) for m in measured], axis=0, weights=calls)
 
-    quantiles = np.median([each.quantiles for each in measured], axis=0)
-    servers = np.median([each.servers for each in measured], axis=0)
     return Measured(
-        calls=sum(each.calls for each in measured),
         rows=measured[0].rows,
-        per_second=median("per_second"),
-        quantiles=tuple(quantiles.tolist()),
-        caller=median("caller"),
-        io=median("io"),
-        servers=tuple(servers.tolist()),
+        in_flight=measured[0].in_flight,
+        windows=tuple(window for each in measured for window in each.windows),
+        caller=float(mean("caller")),
+        io=float(mean("io")),
+        servers=tuple(mean("servers").tolist()),
     )

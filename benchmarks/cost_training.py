@@ -68,7 +68,7 @@ def trainer_work(costs: Costs, quick: bool) -> Work:
             ids = workload_w1.FEATURES * batch
             terms.append({"call": 1, "table": count, "row": ids})
             seconds.append(max(used, 1e-6))
-    return Work(**fit(terms, seconds))
+    return Work(**fit(terms, seconds).takes)
 
 
 def _calls(costs: Costs, rows: float) -> float:

@@ -12,10 +12,10 @@ this machine. The shards are reached directly, or through proxies that delay mes
 Compared are calls per second, the 99th percentile of a call, and steps per second.
 
 The simulator's constants come from calls that are made one at a time, and from training
-with one shard (cost_bench.py). With `--measure` they are measured anew first, on the
-machine as it is now. The last line is one JSON object; `--against` simulates anew what
-an earlier run measured. `--write` writes the table into
-docs/simulation.md.
+with one shard (cost_bench.py). With `--measure` they are measured anew, in the same
+rounds: a virtual machine may be twice as fast in one minute as in the next. The last
+line is one JSON object; `--against` simulates anew what an earlier run measured.
+`--write` writes the table into docs/simulation.md.
 """
 
 from __future__ import annotations
@@ -115,18 +115,19 @@ class Found:
 
 def main() -> None:
     arguments = parse_arguments()
-    load = os.getloadavg()[0]
-    costs = _costs(arguments)
-    found = (
-        measured_again(arguments.against) if arguments.against else measure(arguments)
+    found, calls = (
+        (measured_again(arguments.against), None)
+        if arguments.against
+        else measure(arguments)
     )
+    costs = _costs(arguments, calls)
     compared = compare(found, costs)
     print(table(compared))
     if arguments.write:
         write_section("simulate_check", table(compared), _PAGE)
     setup = {
         "constants": "measured anew" if arguments.measure else "as stored",
-        "load_average_before": round(load, 2),
+        "load_average_before": round(arguments.load, 2),
         "rounds": arguments.rounds,
         "seconds_a_round": arguments.seconds,
         "seed": 0,
@@ -144,27 +145,29 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--quick", action="store_true", help="only a smoke test")
-    add("--measure", action="store_true", help="measure the constants anew first")
+    add("--measure", action="store_true", help="measure the constants anew, too")
+    add("--output", type=Path, help="the file to write the constants to")
+    add("--calls", type=Path, help="a file that keeps what calls took for cost_bench")
     add("--costs", type=Path, help="constants of cost_bench.py --output")
     add("--against", type=Path, help="simulate what an earlier run's output measured")
     add("--only", choices=("calls", "training"), help="check only these")
-    add("--rounds", type=int, default=7, help="of each set-up (%(default)s)")
-    add("--seconds", type=float, default=1.0, help="of a round (%(default)s)")
+    add("--rounds", type=int, default=40, help="of each set-up (%(default)s)")
+    add("--seconds", type=float, default=0.15, help="of a round (%(default)s)")
     add("--turns", type=int, default=2, help="of training (%(default)s)")
     add("--in-flight", type=int, nargs="+", default=[1, 4], help="calls in flight")
     add("--write", action="store_true", help="write the table to docs/simulation.md")
     arguments = parser.parse_args()
     arguments.shards, arguments.most_rows = SHARDS, 1 << 62
-    arguments.calls = None  # With --measure, nothing that an earlier run kept is used.
+    arguments.load = os.getloadavg()[0]
     if arguments.quick:
-        arguments.rounds, arguments.seconds, arguments.turns = 1, 0.2, 1
+        arguments.rounds, arguments.turns = 1, 1
         arguments.shards, arguments.most_rows = (1, 2), 2000
     return arguments
 
 
-def _costs(arguments: argparse.Namespace) -> Costs:
+def _costs(arguments: argparse.Namespace, calls: cost_bench.Found | None) -> Costs:
     if arguments.measure:
-        return cost_bench.measure(arguments)[0]
+        return cost_bench.measure(arguments, calls)
     return measured_costs(arguments.costs) if arguments.costs else measured_costs()
 
 
@@ -174,22 +177,22 @@ def measured_again(path: Path) -> Found:
     return Found.from_dict(json.loads(last)["measured"])
 
 
-def measure(arguments: argparse.Namespace) -> Found:
-    """Measures all set-ups."""
+def measure(arguments: argparse.Namespace) -> tuple[Found, cost_bench.Found | None]:
+    """Measures all set-ups, and the calls that tell the constants, if asked to."""
     batch = 256 if arguments.quick else workload_w1.BATCH
     figures: list[tuple[Case, dict[str, float]]] = []
-    rows, dense = 0.0, None
+    rows, dense, of_costs = 0.0, None, None
     if arguments.only != "training":
-        calls = _measure_calls(arguments)
+        calls, of_costs = _measure_calls(arguments)
         rows = calls[0][1].rows
         figures += [
-            (case, {PER_SECOND: each.per_second, P99: 1e3 * each.p99})
+            (case, {PER_SECOND: each.per_second, P99: 1e3 * float(each.quantile(0.99))})
             for case, each in calls
         ]
     if arguments.only != "calls":
         dense, rates = _measure_training(arguments, batch)
         figures += [(case, {PER_SECOND: rate}) for case, rate in rates.items()]
-    return Found(figures, rows, batch, dense)
+    return Found(figures, rows, batch, dense), of_costs
 
 
 def compare(found: Found, costs: Costs) -> list[Compared]:
@@ -230,10 +233,17 @@ def _simulated(case: Case, found: Found, costs: Costs) -> Simulated:
     return simulate(setup, costs=costs, steps=200)
 
 
-def _measure_calls(arguments: argparse.Namespace) -> list[tuple[Case, Measured]]:
-    """Measures lookups and updates of all set-ups, in turn."""
+def _measure_calls(
+    arguments: argparse.Namespace,
+) -> tuple[list[tuple[Case, Measured]], cost_bench.Found | None]:
+    """Measures lookups and updates of all set-ups, in turn; and those of constants."""
     found: dict[Case, list[Measured]] = {}
     with contextlib.ExitStack() as stack:
+        of_costs = None
+        if arguments.measure:
+            of_costs = stack.enter_context(
+                cost_bench.running_call_rounds(arguments.most_rows)
+            )
         callers = {}
         for shards in arguments.shards:
             servers = stack.enter_context(running_shards(shards))
@@ -241,16 +251,19 @@ def _measure_calls(arguments: argparse.Namespace) -> list[tuple[Case, Measured]]
                 caller = stack.enter_context(_caller(servers, delay, arguments))
                 callers[shards, delay] = caller
         _log("shards are filled")
-        for _ in range(arguments.rounds):
+        for number in range(arguments.rounds):
+            if of_costs is not None:
+                of_costs.measure(arguments.seconds)
             for (shards, delay), caller in callers.items():
                 for kind in cost_bench.KINDS:
                     for in_flight in arguments.in_flight:
                         case = Case(kind, shards, delay, in_flight)
-                        measured = caller.measure(
-                            kind, arguments.seconds, in_flight=in_flight
-                        )
+                        seconds = arguments.seconds * (1 if delay is None else 3)
+                        measured = caller.measure(kind, seconds, in_flight)
                         found.setdefault(case, []).append(measured)
-    return [(case, cost_calls.joined(rounds)) for case, rounds in found.items()]
+            _log(f"measured round {number + 1} of {arguments.rounds}")
+    joined = [(case, cost_calls.joined(rounds)) for case, rounds in found.items()]
+    return joined, of_costs and of_costs.found
 
 
 @contextlib.contextmanager

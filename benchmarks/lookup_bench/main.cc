@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -47,7 +48,7 @@ int Main(int argc, char** argv) {
   const TransportServers transport(DistinctRows(workload));
   FillShards(workload, shards, tables, dim);
   const RequestIds ids(&workload, tables, shards.size());
-  HugeArray flat(workload.rows() * kAdagradStride);
+  std::optional<HugeArray> flat;  // Large, and few rounds need it.
   ServeRounds([&](const std::string& kind, int thread, int in_flight) {
     const size_t first = thread * workload.requests() / 2;
     const auto remote = [&](RemoteWork work) {
@@ -57,7 +58,10 @@ int Main(int argc, char** argv) {
     if (kind == "remote_dedupe") return remote(RemoteWork::kDedupeAndLookup);
     if (kind == "remote_update") return remote(RemoteWork::kUpdate);
     if (kind == "dedupe") return MakeDedupeRequester(&ids, first);
-    if (kind == "gather") return MakeGatherRequester(&workload, &flat, first);
+    if (kind == "gather") {
+      if (!flat) flat.emplace(workload.rows() * kAdagradStride);
+      return MakeGatherRequester(&workload, &*flat, first);
+    }
     if (kind == "transport") return transport.MakeRequester(thread);
     Fail("no such kind of round: " + kind);
   });

@@ -10,8 +10,6 @@
 namespace persia::bench {
 namespace {
 
-constexpr int kQuantiles = 200;
-
 double Quantile(std::vector<double>* values, double quantile) {
   if (values->empty()) return 0;
   const auto place = static_cast<size_t>(quantile * (values->size() - 1));
@@ -51,11 +49,13 @@ void ServeRounds(const MakeRequester& make) {
     std::cout << "{\"rows_per_second\": " << rate
               << ", \"p50_ms\": " << 1e3 * Quantile(&all, 0.5)
               << ", \"p99_ms\": " << 1e3 * Quantile(&all, 0.99)
-              << ", \"requests\": " << all.size() << ", \"quantiles_ms\": [";
-    std::sort(all.begin(), all.end());
-    for (int i = 0; i <= kQuantiles; ++i) {
-      const size_t place = all.empty() ? 0 : i * (all.size() - 1) / kQuantiles;
-      std::cout << (i == 0 ? "" : ", ") << (all.empty() ? 0 : 1e3 * all[place]);
+              << ", \"requests\": " << all.size() << ", \"ms\": [";
+    const char* separator = "";
+    for (const Requester* requester : requesters) {
+      for (const double seconds : requester->seconds) {
+        std::cout << separator << 1e3 * seconds;
+        separator = ", ";
+      }
     }
     std::cout << "]}" << std::endl;
   }

@@ -35,8 +35,8 @@ using MakeRequester = std::function<std::unique_ptr<Requester>(
 // Prints {"ready": 1}. Then, for each line "KIND THREADS IN_FLIGHT SECONDS"
 // read from stdin, runs such a round; requesters are kept for later rounds.
 // After each round, prints a line of JSON: rows_per_second, p50_ms, p99_ms,
-// requests, and quantiles_ms: 201 quantiles of what a request took, from the
-// least to the greatest. Returns at the end of input.
+// requests, and ms: what each request took, in the order in which those of a
+// thread were answered. Returns at the end of input.
 void ServeRounds(const MakeRequester& make);
 
 }  // namespace persia::bench

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from persia_tf.planning.memory import SUB_SHARDS
+
 MEASURED = Path(__file__).with_name("constants.json")
 
 
@@ -19,6 +21,8 @@ class Work:
         call: Seconds per lookup or update, of however many shards.
         request: Seconds per request to a shard.
         table: Seconds per table of a request.
+        part: Seconds per part of a table, of those that its rows are divided among by
+            their ids, that has rows of the request: see `parts_of`.
         row: Seconds per row.
         byte: Seconds per byte of the rows' weights or gradients.
     """
@@ -26,6 +30,7 @@ class Work:
     call: float = 0.0
     request: float = 0.0
     table: float = 0.0
+    part: float = 0.0
     row: float = 0.0
     byte: float = 0.0
 
@@ -37,9 +42,26 @@ class Work:
             self.call * calls
             + self.request * requests
             + self.table * tables
+            + self.part * parts_of(tables, rows)
             + self.row * rows
             + self.byte * size
         )
+
+
+def parts_of(tables: float, rows: float) -> float:
+    """Returns how many parts of tables have rows of some requests, on the mean.
+
+    A table of a shard has 64 parts, each with a lock and an index of its own. A request
+    for few rows finds each of its parts in memory far from the caches of a core.
+
+    Args:
+        tables: The tables of all requests; a table counts once per request.
+        rows: The rows of all requests.
+    """
+    if tables <= 0:
+        return 0.0
+    untouched = (1.0 - 1.0 / SUB_SHARDS) ** (rows / tables)
+    return tables * SUB_SHARDS * (1.0 - untouched)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +78,9 @@ class CallCosts:
             it.
         spread: Quantiles of how long a call takes, over the median: from the least to
             the greatest at equal distances.
+        slow_part: The part of the variance that lasts: a machine is slow for a while.
+        slow_seconds: For how long: after so many seconds, the correlation of that part
+            has fallen to 1 / e.
     """
 
     caller: Work
@@ -64,6 +89,8 @@ class CallCosts:
     worker: Work
     overlap: float
     spread: tuple[float, ...]
+    slow_part: float = 0.0
+    slow_seconds: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +106,8 @@ class Costs:
         wake_seconds: How long a sleeping thread takes to run once it is needed.
         crowded_speed: The speed of a core of the measured machine while all of its
             cores are busy, over its speed while the others are idle.
+        balance: In which part of the time a core that becomes idle takes a thread that
+            waits for another core.
         proxy_request: Seconds per message of the proxy that delays traffic.
         proxy_byte: Seconds per byte of that proxy.
         row_index_bytes: Bytes of memory per row beside its weights and state.
@@ -94,6 +123,7 @@ class Costs:
     trainer: Work
     wake_seconds: float
     crowded_speed: float
+    balance: float
     proxy_request: float
     proxy_byte: float
     row_index_bytes: float
@@ -128,4 +158,4 @@ def measured_costs(path: Path = MEASURED) -> Costs:
 
 def _call_costs(given: Mapping[str, Any]) -> CallCosts:
     works = {name: Work(**given[name]) for name in ("caller", "io", "shard", "worker")}
-    return CallCosts(**works, overlap=given["overlap"], spread=tuple(given["spread"]))
+    return CallCosts(**{**given, **works, "spread": tuple(given["spread"])})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from persia_tf.simulation.clock import Action, Clock
 from persia_tf.simulation.costs import Costs
 from persia_tf.simulation.link import Link
@@ -20,9 +22,18 @@ class Machine:
     receives: Link | None = None
 
     @classmethod
-    def of(cls, setup: Setup, clock: Clock, costs: Costs) -> Machine:
+    def of(
+        cls, setup: Setup, clock: Clock, costs: Costs, random: np.random.Generator
+    ) -> Machine:
         """Returns a new machine of a set-up."""
-        processor = Processor(clock, setup.cores, costs.crowded_speed)
+        processor = Processor(
+            clock,
+            setup.cores,
+            crowded_speed=costs.crowded_speed,
+            balance=costs.balance,
+            balance_seconds=costs.lookup.slow_seconds,
+            random=random,
+        )
         if setup.same_machine:
             return cls(processor)
         rate = setup.network_bytes_per_second

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from persia_tf.simulation.client import Client, Server
 from persia_tf.simulation.clock import Clock
-from persia_tf.simulation.costs import CallCosts, Costs, measured_costs
+from persia_tf.simulation.costs import Costs, measured_costs
 from persia_tf.simulation.messages import LOOKUP, UPDATE
 from persia_tf.simulation.network import Machine, Network
 from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.shard import Shard
+from persia_tf.simulation.slowness import Slowness
 from persia_tf.simulation.trainer import AllReduce, Trainer
 from persia_tf.simulation.worker import Worker
 
@@ -163,8 +164,9 @@ class _World:
         self._setup = setup
         self._costs = costs
         self._network = Network(setup, self.clock, costs)
-        self._draw = _drawing(np.random.default_rng(seed))
-        self._only = Machine.of(setup, self.clock, costs)
+        self._random = np.random.default_rng(seed)
+        self._slowness = Slowness(self.clock, self._random)
+        self._only = self._new_machine()
         self._machines: dict[str, list[Machine]] = {}
         self.shards = [
             Shard(number, setup, costs, self.clock, self._machine("shards"))
@@ -223,17 +225,26 @@ class _World:
             machine,
             self._network,
             asked,
-            self._draw,
+            self._slowness_of_machine().draw,
         )
+
+    def _slowness_of_machine(self) -> Slowness:
+        """Returns the slowness of a new program's machine."""
+        if self._setup.same_machine:
+            return self._slowness
+        return Slowness(self.clock, self._random)
 
     def _machine(self, role: str) -> Machine:
         """Returns the machine of a new program."""
         if self._setup.same_machine:
             self._machines.setdefault("machine", [self._only])
             return self._only
-        machine = Machine.of(self._setup, self.clock, self._costs)
+        machine = self._new_machine()
         self._machines.setdefault(role, []).append(machine)
         return machine
+
+    def _new_machine(self) -> Machine:
+        return Machine.of(self._setup, self.clock, self._costs, self._random)
 
     def busy_seconds(self) -> dict[str, list[float]]:
         """Returns for how long each resource has been busy, by kind."""
@@ -266,16 +277,3 @@ class _World:
             name: max(now - before for now, before in zip(each, busy[name])) / passed
             for name, each in self.busy_seconds().items()
         }
-
-
-def _drawing(random: np.random.Generator) -> Callable[[CallCosts], float]:
-    """Returns a function that draws how long a call takes, over the median."""
-
-    def draw(costs: CallCosts) -> float:
-        quantiles = costs.spread
-        place = random.random() * (len(quantiles) - 1)
-        below = min(int(place), len(quantiles) - 2)
-        part = place - below
-        return quantiles[below] * (1 - part) + quantiles[below + 1] * part
-
-    return draw

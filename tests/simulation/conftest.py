@@ -18,6 +18,7 @@ def free():
         trainer=Work(),
         wake_seconds=0.0,
         crowded_speed=1.0,
+        balance=1.0,
         proxy_request=0.0,
         proxy_byte=0.0,
     )

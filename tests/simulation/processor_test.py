@@ -51,6 +51,45 @@ def test_with_some_cores_busy_the_speed_is_in_between(ends):
     assert ended == [1, 1]
 
 
+def test_a_core_that_becomes_idle_takes_a_job_that_waits(ends):
+    # The third job shares the first core; the other core takes it after a second.
+    ended, busy = ends([(0, 3), (0, 1), (0, 3)], cores=2)
+    assert ended == [3.5, 1, 3.5]
+    assert busy == 7
+
+
+def test_without_balance_a_job_stays_where_it_began(ends):
+    ended, busy = ends([(0, 3), (0, 1), (0, 3)], cores=2, balance=0.0)
+    assert ended == [6, 1, 6]
+    assert busy == 7
+
+
+def test_jobs_are_taken_in_a_part_of_the_time(ends):
+    # In each second, a job shares the core of the first one. It ends earlier if the
+    # other core takes it.
+    jobs = [(0, 1e6)] + [(n + part, 0.25) for n in range(1000) for part in (0, 0.125)]
+    ended, _ = ends(jobs, cores=2, balance=0.3, balance_seconds=2.0)
+    ends_of_shared = [end % 1 for end in ended[2::2]]
+    assert set(ends_of_shared) == {0.4375, 0.625}
+    assert 0.2 < ends_of_shared.count(0.4375) / 1000 < 0.4
+
+
+def test_a_thread_goes_back_to_its_core_unless_another_one_is_idle():
+    clock, ended = Clock(), []
+    processor = Processor(clock, cores=2)
+    thread = Thread(processor, clock, wake_seconds=0)
+    thread.run(1, lambda: ended.append(clock.now))
+    clock.run(lambda: len(ended) == 1)
+    processor.run(5, lambda: None, home=0)
+    thread.run(1, lambda: ended.append(clock.now))
+    clock.run(lambda: len(ended) == 2)
+    assert ended == [1, 2]
+    processor.run(5, lambda: None, home=1)
+    thread.run(1, lambda: ended.append(clock.now))
+    clock.run(lambda: len(ended) == 3)
+    assert ended[-1] == 4  # It has half of a core.
+
+
 def test_a_thread_runs_jobs_in_order_and_wakes_up_once():
     clock, ended = Clock(), []
     thread = Thread(Processor(clock, cores=4), clock, wake_seconds=10)
