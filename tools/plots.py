@@ -18,6 +18,7 @@ _ROOT = Path(os.path.abspath(__file__)).parents[1]
 _PAGE = _ROOT / "docs" / "benchmarks.md"
 _RESULTS = _ROOT / "benchmarks" / "RESULTS.md"
 _WIDTH = 760
+_LETTER = 7  # The mean width of a letter of a bar's name.
 _NAMES = {
     "persia-embedded": "rows in the program",
     "persia-remote": "rows in two shards",
@@ -98,7 +99,8 @@ def bars(title: str, figures: Mapping[str, float], others: Container[str] = ()) 
         figures: The figures by what they are of.
         others: What is not of this library; its bars are grey.
     """
-    row, left, right = 34, 220, _WIDTH - 70
+    row, right = 34, _WIDTH - 70
+    left = max(220, 32 + _LETTER * max(map(len, figures)))
     picture = Picture(_WIDTH, 64 + row * len(figures), title)
     picture.text(20, 30, title, size=14, bold=True, anchor="start")
     scale = (right - left) / max(figures.values())

@@ -12,7 +12,7 @@ import peer_training
 import peers
 import pytest
 import report_page
-import report_parts
+import report_tables
 from peer_runs import Side, SideFailed
 
 FIGURES = {
@@ -54,11 +54,11 @@ def test_without_this_library_there_are_no_ratios():
         SIDES, {"slow": SAID["slow"]}, {**REASONS, "persia": "it crashed"}
     )
     assert "over_persia" not in figures["slow"]
-    assert report_parts.peers_table(figures)[2][1] == ""
+    assert report_tables.peers_table(figures)[2][1] == ""
 
 
 def test_the_table_has_a_row_for_each_side():
-    table = report_parts.peers_table(peers.figures_of(SIDES, SAID, REASONS))
+    table = report_tables.peers_table(peers.figures_of(SIDES, SAID, REASONS))
     assert table[2] == ("the slow one", "0.25", "20.0", "1.5", "tensorflow 2, keras 3")
     assert table[3][1] == "could not be shown here: pip said: no / such version"
     lines = report_page.markdown_table(table).splitlines()
