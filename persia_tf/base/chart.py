@@ -12,7 +12,9 @@ Point = tuple[float, float]
 
 # The size of a picture of one chart, in pixels.
 _WIDTH, _HEIGHT = 480, 300
-_TICKS = 4
+# About how many steps a plain axis has, and exactly how many a logarithmic one has.
+_STEPS, _TICKS = 5, 4
+_ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 # The least distance of two labels of lines.
 _LABEL_GAP = 13
 
@@ -207,8 +209,17 @@ def spread(heights: Sequence[float], gap: float = _LABEL_GAP) -> list[float]:
 def _ticks(values: Sequence[float], is_logarithmic: bool) -> list[float]:
     least, most = min(values), max(values)
     if not is_logarithmic:
-        return [most * part / _TICKS for part in range(_TICKS + 1)]
+        step = _round_step(most / _STEPS)
+        return [step * number for number in range(int(most / step + 1e-9) + 1)]
     if least == most:
         return [most]
     ratio = (most / least) ** (1 / _TICKS)
     return [least * ratio**part for part in range(_TICKS + 1)]
+
+
+def _round_step(least: float) -> float:
+    """Returns the first round number that is not less."""
+    if not least:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * each for each in _ROUND if power * each >= least * (1 - 1e-9))

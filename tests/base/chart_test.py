@@ -35,7 +35,21 @@ def texts(picture):
 def test_a_plain_axis_begins_at_zero():
     picture = drawn(axis(), axis(), Line([(1, 5), (2, 10)], dots=True), top=10.0)
     assert dots(picture) == [(150, 100), (200, 50)]
-    assert texts(picture)[:5] == ["0", "2.5", "5", "7.5", "10"]
+
+
+@pytest.mark.parametrize(
+    ("top", "numbers"),
+    [
+        (10.0, ["0", "2", "4", "6", "8", "10"]),
+        (1.0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (21.3, ["0", "5", "10", "15", "20"]),
+        (0.0123, ["0", "0.0025", "0.005", "0.0075", "0.01"]),
+        (280.0, ["0", "100", "200"]),
+    ],
+)
+def test_the_numbers_of_a_plain_axis_are_round(top, numbers):
+    picture = drawn(axis(ticks=[1]), axis(), Line([(1, 0)]), top=top)
+    assert texts(picture)[:-1] == numbers
 
 
 def test_equal_ratios_are_equal_distances_of_logarithmic_axes():
