@@ -18,7 +18,6 @@ import argparse
 import datetime
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -34,12 +33,14 @@ from report_parts import PARTS, Part, chosen, figures_of
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parent
 _FOLDER = _ROOT / "build" / "report"
+_DATA = "PERSIA_TF_DATA"
 _SHELL_ADDS = 128  # To the number of a signal, for the status of what it has ended.
 
 
 def template_of(part: Part, quick: bool) -> list[str]:
-    """Returns the command of a part, in which nothing stands for folder and commit."""
-    return [*part.command, *(part.quick if quick else ())]
+    """Returns the command of a part, without the names of the folder and the commit."""
+    data = [f"{_DATA}=..."] if part.reads_data and os.environ.get(_DATA) else []
+    return [*data, *part.command, *(part.quick if quick else ())]
 
 
 def run_part(
@@ -56,18 +57,16 @@ def run_part(
     Returns:
         Its result, and how it came about; with the reason if there is no result.
     """
-    if part.needs_data and not os.environ.get("PERSIA_TF_DATA"):
-        return {"reason": "its data sets are in no folder that PERSIA_TF_DATA names"}
+    if part.needs_data and not os.environ.get(_DATA):
+        return {"reason": f"its data sets are in no folder that {_DATA} names"}
     template, commit = template_of(part, quick), _commit()
     known = {"{folder}": os.path.relpath(folder, _ROOT), "{commit}": commit}
-    program, *arguments = [_filled(each, known) for each in template]
+    command = [_filled(each, known) for each in template]
     begin = time.monotonic()
-    ended = programs.run(
-        [*_start_of(program), *arguments], cwd=_ROOT, most_seconds=most_seconds
-    )
+    ended = programs.run(_started(command), cwd=_ROOT, most_seconds=most_seconds)
     run = {
         "template": template,
-        "command": shlex.join([*_shown_start_of(program), *arguments]),
+        "command": _shown(command),
         "commit": commit,
         "day": datetime.date.today().isoformat(),
         "seconds": time.monotonic() - begin,
@@ -98,14 +97,21 @@ def _filled(argument: str, known: Mapping[str, str]) -> str:
     return argument
 
 
-def _start_of(program: str) -> list[str]:
+def _started(command: Sequence[str]) -> list[str]:
+    """Returns what runs a command, which has the environment that we have."""
+    program, *arguments = [each for each in command if not each.startswith(_DATA)]
     if program == "persia":
-        return [sys.executable, "-m", "persia_tf"]
-    return [sys.executable, str(_HERE / program)]
+        return [sys.executable, "-m", "persia_tf", *arguments]
+    return [sys.executable, str(_HERE / program), *arguments]
 
 
-def _shown_start_of(program: str) -> list[str]:
-    return [program] if program == "persia" else ["python", f"benchmarks/{program}"]
+def _shown(command: Sequence[str]) -> str:
+    """Returns a command as users would write it."""
+    words: list[str] = []
+    for each in command:
+        is_program = each.endswith(".py")
+        words += ["python", f"benchmarks/{each}"] if is_program else [each]
+    return " ".join(words)
 
 
 def _commit() -> str:

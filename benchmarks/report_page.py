@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from report_tables import Table
 
 # The folder of pictures beside the page, and how the names of this page's begin.
 _FOLDER, _PREFIX = "pictures", "report_"
+_LINE = 100
 _PACKAGES = ("persia_tf", "tensorflow", "keras", "tf_keras", "numpy")
 _HEAD = """\
 # Report
@@ -96,7 +98,7 @@ def page(
     missing = []
     for part, run in zip(parts, runs):
         if "reason" in run:
-            missing.append(f"- **{part.title}.** {_why(run)}")
+            missing.append(_wrapped(f"- **{part.title}.** {_why(run)}", "  "))
         else:
             sections.append(_section(part, run))
     not_shown = _NOT_SHOWN.format(cores=os.cpu_count())
@@ -120,7 +122,8 @@ def _section(part: Part, run: Mapping[str, Any]) -> str:
         [f"**The program failed: {_line(run['failure'])}.**"] if run["status"] else []
     )
     head = f"## {part.title}"
-    return "\n\n".join([head, part.shows, *failed, table, *shown, measured, command])
+    shows = _wrapped(part.shows)
+    return "\n\n".join([head, shows, *failed, table, *shown, measured, command])
 
 
 def _why(run: Mapping[str, Any]) -> str:
@@ -129,6 +132,16 @@ def _why(run: Mapping[str, Any]) -> str:
     if "command" not in run:
         return f"Not shown: {reason}."
     return f"`{run['command']}` failed at commit {run['commit']}: {reason}."
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text,
+        _LINE,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _line(text: str) -> str:
@@ -152,7 +165,8 @@ def markdown_table(table: Table) -> str:
 
 def _set_up(runs: Iterable[Mapping[str, Any]]) -> str:
     """Returns the machine, the versions, and when and how long parts were run."""
-    return "\n".join(f"- {name}: {fact}." for name, fact in _facts(list(runs)))
+    facts = _facts(list(runs))
+    return "\n".join(_wrapped(f"- {name}: {fact}.", "  ") for name, fact in facts)
 
 
 def _facts(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -171,7 +185,7 @@ def _facts(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
         days = sorted({run["day"] for run in ran})
         yield "Run", " to ".join(dict.fromkeys([days[0], days[-1]]))
         yield "At commit", ", ".join(dict.fromkeys(run["commit"] for run in ran))
-        yield "Time", _duration(sum(run["seconds"] for run in ran))
+        yield "Time of all parts", _duration(sum(run["seconds"] for run in ran))
 
 
 def _gpus() -> int:

@@ -35,7 +35,8 @@ class Part:
         quick: Further arguments for a smoke run.
         table: Makes a table of the benchmark's figures.
         plots: Draws figures; returns SVG, by what it shows.
-        needs_data: Whether it reads $PERSIA_TF_DATA.
+        reads_data: Whether it reads $PERSIA_TF_DATA, if that names a folder.
+        needs_data: Whether it shows nothing without that.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Part:
     quick: tuple[str, ...]
     table: Callable[[Mapping[str, Any]], Table]
     plots: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda figures: {}
+    reads_data: bool = False
     needs_data: bool = False
 
 
@@ -72,6 +74,7 @@ PARTS = (
         command=("accuracy.py", "--runs", "{folder}/accuracy.{commit}.jsonl"),
         quick=("--quick", "--data-set", "movielens"),
         table=accuracy_table,
+        reads_data=True,
         needs_data=True,
     ),
     Part(
@@ -150,6 +153,7 @@ PARTS = (
         quick=("--quick",),
         table=staleness_table,
         plots=report_plots.staleness,
+        reads_data=True,
     ),
     Part(
         name="failover",
@@ -182,6 +186,7 @@ PARTS = (
         command=("plan_check.py",),
         quick=("--quick",),
         table=planner_table,
+        reads_data=True,
     ),
     Part(
         name="constants",

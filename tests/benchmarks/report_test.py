@@ -50,6 +50,11 @@ def part_of(name):
     return part
 
 
+def page_of(part, runs):
+    """Returns the page as one line."""
+    return " ".join(report_page.page([part], runs, quick=False).split())
+
+
 def test_accuracy_is_compared_with_synchronous_training():
     header, sync, hybrid = report_tables.accuracy_table(ACCURACY)
     assert header[2:] == ("test AUC", "less synchronous", "seeds")
@@ -157,9 +162,14 @@ def test_each_figure_names_the_command_that_made_it():
 
 def test_the_page_says_where_and_when_it_was_made():
     part = part_of("shards")
-    page = report_page.page([part], stored(part, {"shards": [POINT]}), quick=False)
-    for fact in (" virtual cores", "numpy ", "- Run: 2026-01-31.", "- Time: 2 min"):
-        assert fact in page
+    text = page_of(part, stored(part, {"shards": [POINT]}))
+    for fact in (
+        " virtual cores",
+        " numpy ",
+        "Run: 2026-01-31.",
+        "of all parts: 2 min",
+    ):
+        assert fact in text
 
 
 def test_parts_without_figures_say_why():
@@ -188,9 +198,9 @@ def test_the_page_says_which_command_failed(command, tmp_path):
     part = part_that_runs(command, "{folder}/x")
     run = report.run_part(part, True, tmp_path)
     assert run["status"]
-    page = report_page.page([part], {"x": run}, quick=False)
-    assert f"- **X.** `python benchmarks/{command} " in page
-    assert "failed at commit" in page
+    text = page_of(part, {"x": run})
+    assert f"- **X.** `python benchmarks/{command} " in text
+    assert "failed at commit" in text
 
 
 def test_a_part_that_takes_too_long_fails(tmp_path):
@@ -218,6 +228,25 @@ def test_a_failure_with_figures_shows_both():
     run = {**stored(part, {"shards": [POINT]})[part.name], "status": 1}
     page = report_page.page([part], {part.name: {**run, "failure": "lost"}}, True)
     assert "**The program failed: lost.**" in page and "| 8 | 12.3 |" in page
+
+
+def test_commands_say_whether_data_is_read(monkeypatch):
+    part = part_of("planner")
+    monkeypatch.delenv("PERSIA_TF_DATA", raising=False)
+    assert report.template_of(part, quick=True) == ["plan_check.py", "--quick"]
+    without = {"status": 0, "template": report.template_of(part, quick=True)}
+    assert report.is_finished(part, without, quick=True)
+    monkeypatch.setenv("PERSIA_TF_DATA", "/data")
+    command = report.template_of(part, quick=True)
+    assert report._shown(command) == (
+        "PERSIA_TF_DATA=... python benchmarks/plan_check.py --quick"
+    )
+    assert report._started(command)[1:] == [
+        str(report._HERE / "plan_check.py"),
+        "--quick",
+    ]
+    # Now there is more to show.
+    assert not report.is_finished(part, without, quick=True)
 
 
 @pytest.fixture
