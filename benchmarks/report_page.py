@@ -16,7 +16,9 @@ from report_tables import Table
 
 # The folder of pictures beside the page, and how the names of this page's begin.
 _FOLDER, _PREFIX = "pictures", "report_"
-_LINE = 100
+# The most letters of a line of text, and of one of code, which the site shows.
+_LINE, _CODE_LINE = 100, 80
+_GOES_ON = " \\"
 _PACKAGES = ("persia_tf", "tensorflow", "keras", "tf_keras", "numpy")
 _HEAD = """\
 # Report
@@ -112,7 +114,8 @@ def _section(part: Part, run: Mapping[str, Any]) -> str:
         f"Made by this command in {_duration(run['seconds'])}, on {run['day']}, at "
         f"commit {run['commit']}:"
     )
-    command = f"```sh\n{run['command']}\n```"
+    lines = _lines(run["command"], _CODE_LINE - len(_GOES_ON), "  ")
+    command = "\n".join(["```sh", f"{_GOES_ON}\n".join(lines), "```"])
     table = markdown_table(part.table(figures_of(run["result"])))
     shown = [
         f"![{title}]({_FOLDER}/{name})"
@@ -135,9 +138,13 @@ def _why(run: Mapping[str, Any]) -> str:
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(
+    return "\n".join(_lines(text, _LINE, indent))
+
+
+def _lines(text: str, most: int, indent: str) -> list[str]:
+    return textwrap.wrap(
         text,
-        _LINE,
+        most,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,

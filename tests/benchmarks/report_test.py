@@ -160,6 +160,16 @@ def test_each_figure_names_the_command_that_made_it():
     assert "smoke" not in page
 
 
+def test_long_commands_are_broken():
+    part = part_of("shards")
+    run = stored(part, {"shards": [POINT]})[part.name]
+    run["command"] = " ".join(["python", *["--only figure"] * 20])
+    page = report_page.page([part], {part.name: run}, quick=False)
+    command = page.partition("```sh\n")[2].partition("\n```")[0]
+    assert max(map(len, command.splitlines())) <= 80
+    assert command.replace(" \\\n  ", " ") == run["command"]
+
+
 def test_the_page_says_where_and_when_it_was_made():
     part = part_of("shards")
     text = page_of(part, stored(part, {"shards": [POINT]}))
