@@ -136,7 +136,8 @@ KILLS ?= 100
 kills: build $(VENV)/.test
 	KILLS=$(KILLS) $(VENV)/bin/pytest -q tests/faults/kill_test.py
 
-# Reruns the tables of PERSIA's paper in kind: hours. REPORT: options of the program.
+# Reruns the tables of PERSIA's paper in kind: hours. Once interrupted, it goes on with
+# what is left. REPORT: options of the program.
 report: build $(VENV)/.test
 	$(VENV)/bin/python benchmarks/report.py $(REPORT)
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import peer_environments
+import programs
 
 _HERE = Path(__file__).resolve().parent
-Result = dict[str, Any]  # The figures and the set-up of one turn.
+Result = dict[str, Any]  # What the last line of one turn says.
 
 
 class SideFailed(Exception):
@@ -62,48 +58,11 @@ def run_side(
     python, environment = _environment(name, side)
     program, *arguments = side.program
     command = [python, str(_HERE / program), *arguments, *map(str, options)]
-    result = last_line(command, environment, most_seconds)
-    check_learned(result["figures"])
-    return result
-
-
-def last_line(
-    command: Sequence[str], environment: Mapping[str, str], most_seconds: float
-) -> Result:
-    """Returns what the last line of a program says.
-
-    Raises:
-        SideFailed: if it fails, takes too long, or its last line is no result.
-    """
-    with tempfile.TemporaryFile("w+") as errors:
-        # A session of its own, so that its processes can be ended together.
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            output, _ = process.communicate(timeout=most_seconds)
-        except subprocess.TimeoutExpired:
-            raise SideFailed(f"it did not end in {most_seconds:.0f} s") from None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        errors.seek(0)
-        said = errors.read()
-    if process.returncode:
-        print(said, file=sys.stderr, flush=True)
-        last = (said.strip().splitlines() or ["it printed nothing"])[-1]
-        raise SideFailed(f"it ended with status {process.returncode}: {last}")
-    try:
-        result = json.loads(output.splitlines()[-1])
-        return {"figures": result["figures"], "setup": result["setup"]}
-    except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise SideFailed(f"its last line is not a result: {error!r}") from None
+    ended = programs.run(command, env=environment, most_seconds=most_seconds)
+    if ended.reason:
+        raise SideFailed(ended.reason)
+    check_learned(ended.result["figures"])
+    return ended.result
 
 
 def check_learned(figures: Mapping[str, float]) -> None:

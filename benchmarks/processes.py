@@ -1,4 +1,4 @@
-"""Times and memory of processes, as the kernel reports them."""
+"""Times, memory and children of processes, as the kernel reports them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,22 @@ def exact_cpu_seconds(pid: int) -> float:
     """Returns the CPU time of a process so far, to the nanosecond."""
     # The clock of another process, as clock_getcpuclockid(3) names it.
     return time.clock_gettime((~pid << 3) | 2)
+
+
+def descendants(pid: int) -> list[int]:
+    """Returns the processes that a process has started, and those that these have."""
+    children: dict[int, list[int]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as stat:
+                parent = int(stat.read().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # The process has ended meanwhile.
+        children.setdefault(parent, []).append(int(name))
+    found = list(children.get(pid, ()))
+    for each in found:  # Which grows.
+        found += children.get(each, ())
+    return found
 
 
 def thread_cpu_seconds(pid: int) -> dict[int, float]:

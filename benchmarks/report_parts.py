@@ -1,16 +1,24 @@
-"""The parts of report.py: what each measures, by which command, and its table."""
+"""The parts of report.py: what each measures, by which command, and what it shows."""
 
 from __future__ import annotations
 
 import dataclasses
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from accuracy_training import MODES
-from staleness_report import names_of
-
-Table = list[Sequence[str]]  # Its header, and its rows.
+import report_plots
+from report_tables import (
+    Table,
+    accuracy_table,
+    constants_table,
+    limits_table,
+    named_figures,
+    peers_table,
+    planner_table,
+    shards_table,
+    simulator_table,
+    staleness_table,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,10 +29,14 @@ class Part:
         name: Its name on the command line.
         title: Its heading.
         shows: What PERSIA's paper shows of this, and what is measured here instead.
-        command: The benchmark and its arguments.
+        command: The benchmark, or `persia`, and its arguments. `{folder}` stands for
+            the folder of results, and `{commit}` for the commit. What a part keeps in
+            the folder has a name that begins with the part's, and a dot.
         quick: Further arguments for a smoke run.
         table: Makes a table of the benchmark's figures.
-        needs_data: Whether it reads $PERSIA_TF_DATA.
+        plots: Draws figures; returns SVG, by what it shows.
+        reads_data: Whether it reads $PERSIA_TF_DATA, if that names a folder.
+        needs_data: Whether it shows nothing without that.
     """
 
     name: str
@@ -33,101 +45,9 @@ class Part:
     command: tuple[str, ...]
     quick: tuple[str, ...]
     table: Callable[[Mapping[str, Any]], Table]
+    plots: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda figures: {}
+    reads_data: bool = False
     needs_data: bool = False
-
-
-def accuracy_table(figures: Mapping[str, Any]) -> Table:
-    """Returns a row for each data set and kind of training."""
-    rows: Table = [("data", "training", "test AUC", "less synchronous", "seeds")]
-    for data_set, modes in figures.items():
-        for mode, found in modes.items():
-            aucs = found["auc_of_each_seed"]
-            less = "" if mode == "sync" else f"{found['minus_sync']:+.4f}"
-            title = MODES[mode].title
-            rows.append((data_set, title, _with_deviation(aucs), less, str(len(aucs))))
-    return rows
-
-
-def named_figures(names: Mapping[str, str]) -> Callable[[Mapping[str, Any]], Table]:
-    """Returns a function that makes a table of some figures.
-
-    Args:
-        names: For each figure, in the order of the table, what it is.
-    """
-
-    def table(figures: Mapping[str, Any]) -> Table:
-        shown = ((what, figures[name]) for name, what in names.items())
-        return [
-            ("figure", "here"),
-            *((what, f"{float(value):.3g}") for what, value in shown),
-        ]
-
-    return table
-
-
-def shards_table(figures: Mapping[str, Any]) -> Table:
-    """Returns what a step costs with each number of shards."""
-    rows: Table = [("shards", "ms per step", "MB per step", "lookup requests per step")]
-    points = figures.get("shards") or next(iter(figures.values()))
-    for point in points:
-        traffic = point["bytes_out_per_step"] + point["bytes_in_per_step"]
-        rows.append(
-            (
-                str(point["shards"]),
-                f"{point['ms_per_step']:.1f}",
-                f"{traffic / 1e6:.2f}",
-                f"{point['lookup_requests_per_step']:.1f}",
-            )
-        )
-    return rows
-
-
-def staleness_table(figures: Mapping[str, Any]) -> Table:
-    """Returns what each staleness costs, with a row for each skew of ids."""
-    staleness = sorted({s for group in figures["groups"] for s in _costs(group)})
-    header = ("data", "skew", "rows by", *(f"{steps} steps" for steps in staleness))
-    rows: Table = [header]
-    for group in figures["groups"]:
-        costs = _costs(group)
-        rows.append((*names_of(group), *(costs.get(steps, "") for steps in staleness)))
-    return rows
-
-
-def peers_table(figures: Mapping[str, Any]) -> Table:
-    """Returns a row for each library: its speed and memory, or why there are none."""
-    measured = ("samples/s over ours", "CPU µs a sample", "peak memory, GB")
-    rows: Table = [("library", *measured, "versions")]
-    for of_side in figures.values():
-        if "reason" in of_side:
-            # A row of a table is one line, whose cells are between bars.
-            reason = " ".join(of_side["reason"].split()).replace("|", "/")
-            why = f"could not be shown here: {reason}"
-            rows.append((of_side["title"], why, "", "", ""))
-            continue
-        over = of_side.get("over_persia")
-        versions = of_side["versions"].items()
-        rows.append(
-            (
-                of_side["title"],
-                "" if over is None else f"{over:.2f}",
-                f"{of_side['cpu_us_per_sample']:.1f}",
-                f"{of_side['peak_memory_mb'] / 1024:.1f}",
-                ", ".join(" ".join(version) for version in versions),
-            )
-        )
-    return rows
-
-
-def _costs(group: Mapping[str, Any]) -> dict[int, str]:
-    return {
-        cost["staleness"]: f"{1000 * cost['loss']['mean']:+.2f}"
-        for cost in group["costs"]
-    }
-
-
-def _with_deviation(values: Sequence[float]) -> str:
-    mean = f"{statistics.mean(values):.4f}"
-    return mean if len(values) < 2 else f"{mean} ± {statistics.stdev(values):.4f}"
 
 
 _THROUGHPUT = {
@@ -139,6 +59,9 @@ _THROUGHPUT = {
     "embedded_over_tf_keras": "rows in the program, over tf_keras's own tables",
 }
 
+# Where the part "constants" writes what the simulator's parts read.
+_COSTS = "{folder}/constants.costs.json"
+
 PARTS = (
     Part(
         name="accuracy",
@@ -148,9 +71,10 @@ PARTS = (
             "asynchronous dense layers. Here the same kinds of training run on public "
             "data sets that fit this machine."
         ),
-        command=("accuracy.py",),
+        command=("accuracy.py", "--runs", "{folder}/accuracy.{commit}.jsonl"),
         quick=("--quick", "--data-set", "movielens"),
         table=accuracy_table,
+        reads_data=True,
         needs_data=True,
     ),
     Part(
@@ -169,6 +93,7 @@ PARTS = (
         ),
         quick=("--quick",),
         table=named_figures(_THROUGHPUT),
+        plots=report_plots.throughput,
     ),
     Part(
         name="peers",
@@ -183,6 +108,7 @@ PARTS = (
         command=("peers.py",),
         quick=("--quick",),
         table=peers_table,
+        plots=report_plots.peers,
     ),
     Part(
         name="workers",
@@ -200,6 +126,7 @@ PARTS = (
                 "two_workers_over_one_most": "the most of all turns",
             }
         ),
+        plots=report_plots.workers,
     ),
     Part(
         name="shards",
@@ -212,6 +139,7 @@ PARTS = (
         command=("step_cost.py",),
         quick=("--quick",),
         table=shards_table,
+        plots=report_plots.shards,
     ),
     Part(
         name="staleness",
@@ -221,9 +149,11 @@ PARTS = (
             "id is. Here rows are late by exactly so many steps; the cost is test "
             "loss, in thousandths, over that of the same seed without staleness."
         ),
-        command=("staleness_skew.py",),
+        command=("staleness_skew.py", "--runs", "{folder}/staleness.{commit}.jsonl"),
         quick=("--quick",),
         table=staleness_table,
+        plots=report_plots.staleness,
+        reads_data=True,
     ),
     Part(
         name="failover",
@@ -244,9 +174,71 @@ PARTS = (
             }
         ),
     ),
+    Part(
+        name="planner",
+        title="Planner: predictions against measurement",
+        shows=(
+            "`ptf.plan` predicts what a run will need. Here set-ups are planned from "
+            "the first 20% of their steps, and then trained to the end. How far a plan "
+            "is off is its figure over the measured one, less 1, without its sign. "
+            "[planning.md](planning.md) has all set-ups."
+        ),
+        command=("plan_check.py",),
+        quick=("--quick",),
+        table=planner_table,
+        reads_data=True,
+    ),
+    Part(
+        name="constants",
+        title="Simulator: what pieces of work take on this machine",
+        shows=(
+            "`persia simulate` adds up what each piece of work takes. The two parts "
+            "below use what is measured here, not what comes with this release."
+        ),
+        command=("cost_bench.py", "--output", _COSTS),
+        quick=("--quick",),
+        table=constants_table,
+    ),
+    Part(
+        name="simulator",
+        title="Simulator: predictions against measurement",
+        shows=(
+            "Predicted / measured, and how far the prediction is off. The client or "
+            "training program, the shards and the proxies share the cores of this "
+            "machine. Rates are of calls or of steps. [simulation.md](simulation.md) "
+            "says how the simulator works."
+        ),
+        command=("simulate_check.py", "--costs", _COSTS),
+        quick=("--quick",),
+        table=simulator_table,
+        plots=report_plots.simulator,
+    ),
+    Part(
+        name="paper",
+        title="Simulator: 100 trillion parameters, and what breaks first",
+        shows=(
+            "The paper trains 100 trillion parameters. Here 30 shards of 12 TB and 64 "
+            "GPUs are simulated, from what work takes on this machine; what the paper "
+            "does not say is assumed. The headroom is a limit over its number: below "
+            "1, the set-up fails, or is slower. "
+            "[simulation.md](simulation.md#persias-set-up-worked-through) says what "
+            "follows."
+        ),
+        command=(
+            *("persia", "simulate", "--example", "paper", "--steps", "6"),
+            *("--costs", _COSTS, "--json", "-"),
+        ),
+        quick=(),
+        table=limits_table,
+    ),
 )
 
 
 def chosen(names: Iterable[str] | None) -> list[Part]:
     """Returns the parts with these names, or all of them."""
     return [part for part in PARTS if names is None or part.name in names]
+
+
+def figures_of(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the figures of a benchmark's result; all of that of another program."""
+    return result.get("figures", result)

@@ -133,10 +133,11 @@ def main() -> None:
         "seed": 0,
         **native_programs.machine(),
     }
-    figures = {
+    figures: dict[str, Any] = {
         f"worst_error_{kind}_{figure.replace(' ', '_')}": error
         for (kind, figure), error in worst_errors(compared).items()
     }
+    figures["compared"] = [dataclasses.asdict(each) for each in compared]
     result = {"benchmark": "simulate_check", "figures": figures, "setup": setup}
     print(json.dumps({**result, "measured": dataclasses.asdict(found)}))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import staleness_bound
@@ -11,6 +11,7 @@ from results_file import RESULTS, write_section
 from staleness_bound import Interval
 from staleness_training import CLICKS, OPTIMIZERS
 
+from persia_tf.base.chart import Axis, Frame, Line, draw_chart
 from persia_tf.base.svg import Picture
 
 PLOT = RESULTS.parent / "results" / "staleness_skew.svg"
@@ -58,7 +59,7 @@ _ALPHAS = {
     "none": "1: skew ignored",
 }
 # The plot's panels: their widths, heights and places.
-_WIDTH, _HEIGHT, _TOP, _SIDE, _GAP = 860, 400, 70, 300, 130
+_WIDTH, _HEIGHT, _TOP, _SIDE, _GAP = 860, 430, 70, 300, 130
 _COLOURS = ("blue", "orange", "green", "quiet", "ink")
 
 
@@ -229,10 +230,9 @@ def _panel(
     alpha: str,
     fit: Mapping[str, Any],
 ) -> None:
-    curves = []
-    for group in groups:
-        costs = [c for c in group["costs"] if Interval(**c["loss"]).is_positive]
-        of_group = [
+    lines = []
+    for number, group in enumerate(groups):
+        curve = [
             (
                 staleness_bound.predicted(
                     c["staleness"],
@@ -242,73 +242,27 @@ def _panel(
                 ),
                 c["loss"]["mean"],
             )
-            for c in costs
+            for c in group["costs"]
+            if Interval(**c["loss"]).is_positive
         ]
-        curves.append((skew_name(group["exponent"]), of_group))
-    every = [each for _, curve in curves for point in curve for each in point]
-    lowest, highest = math.log10(min(every)), math.log10(max(every))
-    scale = _SIDE / max(highest - lowest, 1e-9)
-
-    def place(point: tuple[float, float]) -> tuple[float, float]:
-        x, y = ((math.log10(each) - lowest) * scale for each in point)
-        return left + x, _TOP + _SIDE - y
-
-    _axes(picture, left, alpha, lowest, highest, place)
-    placed = [(name, list(map(place, curve))) for name, curve in curves if curve]
-    heights = spread([curve[-1][1] for _, curve in placed])
-    for number, ((name, curve), y) in enumerate(zip(placed, heights)):
-        _curve(picture, name, curve, y, number)
-
-
-def spread(heights: Sequence[float], gap: float = 13) -> list[float]:
-    """Moves labels upwards where they would overlap, the lowest one first.
-
-    Args:
-        heights: The y of each label; it grows downwards.
-        gap: The least distance of two labels.
-
-    Returns:
-        The y of each label, in the order given.
-    """
-    moved = list(heights)
-    least = math.inf
-    for index in sorted(range(len(moved)), key=moved.__getitem__, reverse=True):
-        moved[index] = least = min(moved[index], least - gap)
-    return moved
-
-
-def _axes(
-    picture: Picture,
-    left: float,
-    alpha: str,
-    lowest: float,
-    highest: float,
-    place: Callable[[tuple[float, float]], tuple[float, float]],
-) -> None:
-    foot = _TOP + _SIDE
-    picture.line([(left, _TOP), (left, foot), (left + _SIDE, foot)], "quiet")
-    ends = (10**lowest, 10**lowest), (10**highest, 10**highest)
-    picture.line(list(map(place, ends)), "quiet", dashed=True)
+        colour = _COLOURS[number % len(_COLOURS)]
+        # Colours repeat, so lines of the second round are dashed.
+        is_again, name = number >= len(_COLOURS), skew_name(group["exponent"])
+        if curve:
+            lines.append(Line(curve, colour, True, is_again, label=name))
+    every = [each for line in lines for point in line.points for each in point]
+    ends = min(every), max(every)
+    bound = Line([(end, end) for end in ends], "quiet", dashed=True)
+    powers = [10.0**power for power in _powers(*ends)]
+    predicted, measured = (
+        Axis(title, "{:.2g}".format, is_logarithmic=True, ticks=powers)
+        for title in ("predicted", "measured")
+    )
+    frame = Frame(left, left + _SIDE, _TOP, _TOP + _SIDE)
+    draw_chart(picture, frame, predicted, measured, [bound, *lines])
     middle = left + _SIDE / 2
     picture.text(middle, _TOP - 14, f"alpha: {_ALPHAS[alpha]}", size=12)
-    for power in range(math.ceil(lowest), math.floor(highest) + 1):
-        x, y = place((10.0**power, 10.0**power))
-        picture.text(x, foot + 17, f"{10.0**power:g}", "quiet", size=11)
-        picture.text(
-            left - 6, y + 4, f"{10.0**power:g}", "quiet", size=11, anchor="end"
-        )
 
 
-def _curve(
-    picture: Picture,
-    name: str,
-    curve: list[tuple[float, float]],
-    label_y: float,
-    number: int,
-) -> None:
-    colour = _COLOURS[number % len(_COLOURS)]
-    # Colours repeat, so lines of the second round are dashed.
-    picture.line(curve, colour, width=2, dashed=number >= len(_COLOURS))
-    for x, y in curve:
-        picture.dot(x, y, colour, radius=3)
-    picture.text(curve[-1][0] + 8, label_y + 4, name, colour, size=11, anchor="start")
+def _powers(lowest: float, highest: float) -> range:
+    return range(math.ceil(math.log10(lowest)), math.floor(math.log10(highest)) + 1)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import programs
 
 _HERE = Path(__file__).resolve().parent
 
@@ -30,12 +30,10 @@ def run_program(
     folder = _HERE if checkout is None else checkout / "benchmarks"
     command = [sys.executable, str(folder / name), *map(str, arguments)]
     env = None if checkout is None else {**os.environ, "PYTHONPATH": str(checkout)}
-    ended = subprocess.run(
-        command, cwd=checkout, env=env, stdout=subprocess.PIPE, text=True
-    )
-    if ended.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with status {ended.returncode}")
-    return json.loads(ended.stdout.splitlines()[-1])
+    ended = programs.run(command, cwd=checkout, env=env)
+    if ended.reason:
+        raise SystemExit(f"{' '.join(command)}: {ended.reason}")
+    return ended.result
 
 
 def in_turn(

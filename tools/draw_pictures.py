@@ -19,6 +19,9 @@ PICTURES = _ROOT / "docs" / "pictures"
 # A picture of a measured run, which tools/dashboard_picture.py draws.
 MEASURED = "dashboard.svg"
 
+# How the names of pictures begin that benchmarks/report.py draws.
+OF_REPORT = "report_"
+
 
 def pictures() -> dict[str, str]:
     """Returns all pictures, as SVG, by the names of their files."""

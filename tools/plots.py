@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from persia_tf.base.svg import Picture
@@ -18,6 +18,7 @@ _ROOT = Path(os.path.abspath(__file__)).parents[1]
 _PAGE = _ROOT / "docs" / "benchmarks.md"
 _RESULTS = _ROOT / "benchmarks" / "RESULTS.md"
 _WIDTH = 760
+_LETTER = 7  # The mean width of a letter of a bar's name.
 _NAMES = {
     "persia-embedded": "rows in the program",
     "persia-remote": "rows in two shards",
@@ -39,14 +40,16 @@ def draw() -> dict[str, str]:
 
 def _throughput() -> str:
     rows = _table(_PAGE, "Training the click model")
-    bars = {
+    figures = {
         _NAMES[re.match("`(.*?)`", row["embedding"])[1]]: float(
             row["samples/s over tf_keras's"]
         )
         for row in rows
     }
-    return _bars(
-        "Samples a second, over tf_keras with its own tables (more is better)", bars
+    return bars(
+        "Samples a second, over tf_keras with its own tables (more is better)",
+        figures,
+        others=(_NAMES["tf_keras"], _NAMES["keras3"]),
     )
 
 
@@ -55,14 +58,23 @@ def _distance() -> str:
         row["figure"].strip("`"): float(row["here"])
         for row in _table(_PAGE, "Hybrid training")
     }
-    hybrid = figures["hybrid_hides_10ms"]
-    synchronous = hybrid / figures["hybrid_over_sync_10ms"]
-    return _bars(
+    return distance(figures["hybrid_hides_10ms"], figures["hybrid_over_sync_10ms"])
+
+
+def distance(hybrid: float, hybrid_over_synchronous: float) -> str:
+    """Draws the speed of training with distant shards.
+
+    Args:
+        hybrid: Hybrid training with distant shards, over that with shards at hand.
+        hybrid_over_synchronous: Hybrid training over synchronous training, both with
+            distant shards.
+    """
+    return bars(
         "Training speed, over hybrid training with the shards at hand",
         {
             "hybrid, at hand": 1.0,
             "hybrid, 10 ms away": hybrid,
-            "synchronous, 10 ms away": synchronous,
+            "synchronous, 10 ms away": hybrid / hybrid_over_synchronous,
         },
     )
 
@@ -70,27 +82,37 @@ def _distance() -> str:
 def _serving() -> str:
     rows = _table(_RESULTS, "Serving without shards")
     over = {row["rows"]: float(row["p50 over Keras's"]) for row in rows}
-    bars = {"Keras's Embedding": over.pop("keras")}
-    bars.update((f"export, {dtype}", over[dtype]) for dtype in _ROW_DTYPES)
-    return _bars("Median time of a request, over Keras's own (less is better)", bars)
+    figures = {"Keras's Embedding": over.pop("keras")}
+    figures.update((f"export, {dtype}", over[dtype]) for dtype in _ROW_DTYPES)
+    return bars(
+        "Median time of a request, over Keras's own (less is better)",
+        figures,
+        others=("Keras's Embedding",),
+    )
 
 
-def _bars(title: str, bars: Mapping[str, float]) -> str:
-    """Draws a bar for each value, with the value written at the bar's end."""
-    row, left, right = 34, 220, _WIDTH - 70
-    picture = Picture(_WIDTH, 64 + row * len(bars), title)
+def bars(title: str, figures: Mapping[str, float], others: Container[str] = ()) -> str:
+    """Draws a bar for each figure, with the figure written at the bar's end.
+
+    Args:
+        title: The picture's title.
+        figures: The figures by what they are of.
+        others: What is not of this library; its bars are grey.
+    """
+    row, right = 34, _WIDTH - 70
+    left = max(220, 32 + _LETTER * max(map(len, figures)))
+    picture = Picture(_WIDTH, 64 + row * len(figures), title)
     picture.text(20, 30, title, size=14, bold=True, anchor="start")
-    scale = (right - left) / max(bars.values())
-    for number, (name, figure) in enumerate(bars.items()):
+    scale = (right - left) / max(figures.values())
+    for number, (name, figure) in enumerate(figures.items()):
         y = 52 + row * number
-        is_keras = "eras" in name.split(",")[0]
-        fill = ("pale", "quiet") if is_keras else ("pale-blue", "blue")
+        fill = ("pale", "quiet") if name in others else ("pale-blue", "blue")
         picture.text(left - 12, y + 17, name, anchor="end")
         picture.box(left, y, max(2, figure * scale), 24, *fill, radius=3)
         figure_at = left + figure * scale + 8
         picture.text(figure_at, y + 17, f"{figure:.2g}", anchor="start", bold=True)
-    if max(bars.values()) > 1:
-        foot = 52 + row * len(bars)
+    if max(figures.values()) > 1:
+        foot = 52 + row * len(figures)
         picture.line([(left + scale, 46), (left + scale, foot)], "quiet", dashed=True)
     return str(picture)
 

@@ -8,7 +8,7 @@ from string import Template
 from typing import Any
 
 from persia_tf.base.amounts import count_text, size_text
-from persia_tf.planning.chart import Axis, Line, chart
+from persia_tf.base.chart import Axis, Line, chart
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.text import (
     SHARDS_LEGEND,

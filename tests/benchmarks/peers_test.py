@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import native_programs
 import peer_environments
@@ -13,7 +12,7 @@ import peer_training
 import peers
 import pytest
 import report_page
-import report_parts
+import report_tables
 from peer_runs import Side, SideFailed
 
 FIGURES = {
@@ -37,12 +36,6 @@ SAID = {"persia": [turn(100.0), turn(300.0)], "slow": [turn(50.0)]}
 REASONS = {"absent": "pip said:\nno | such version"}
 
 
-def run(program, folder, most_seconds=60.0):
-    (folder / "program.py").write_text(program)
-    command = [sys.executable, str(folder / "program.py")]
-    return peer_runs.last_line(command, dict(os.environ), most_seconds)
-
-
 def test_figures_are_medians_over_those_of_this_library():
     figures = peers.figures_of(SIDES, SAID, REASONS)
     assert figures["persia"]["samples_per_second"] == 200
@@ -61,11 +54,11 @@ def test_without_this_library_there_are_no_ratios():
         SIDES, {"slow": SAID["slow"]}, {**REASONS, "persia": "it crashed"}
     )
     assert "over_persia" not in figures["slow"]
-    assert report_parts.peers_table(figures)[2][1] == ""
+    assert report_tables.peers_table(figures)[2][1] == ""
 
 
 def test_the_table_has_a_row_for_each_side():
-    table = report_parts.peers_table(peers.figures_of(SIDES, SAID, REASONS))
+    table = report_tables.peers_table(peers.figures_of(SIDES, SAID, REASONS))
     assert table[2] == ("the slow one", "0.25", "20.0", "1.5", "tensorflow 2, keras 3")
     assert table[3][1] == "could not be shown here: pip said: no / such version"
     lines = report_page.markdown_table(table).splitlines()
@@ -88,52 +81,10 @@ def test_a_side_that_fails_does_not_end_the_others(monkeypatch):
     assert reasons == {"slow": "it failed", "absent": "it failed"}
 
 
-def test_the_last_line_is_the_result(tmp_path):
-    result = {"benchmark": "x", "figures": FIGURES, "setup": SETUP}
-    said = run(f"print('a log')\nprint({json.dumps(result)!r})", tmp_path)
-    assert said == {"figures": FIGURES, "setup": SETUP}
-
-
-@pytest.mark.parametrize(
-    ("program", "reason"),
-    [
-        ("import no_such_framework", "status 1: ModuleNotFoundError.*no_such_frame"),
-        ("print('done')", "not a result"),
-        ("print(3)", "not a result"),
-        ("", "not a result"),
-        ("import os; os.kill(os.getpid(), 9)", "status -9: it printed nothing"),
-    ],
-)
-def test_a_side_without_a_result_says_why(program, reason, tmp_path):
-    with pytest.raises(SideFailed, match=reason):
-        run(program, tmp_path)
-
-
-def test_a_side_that_hangs_is_ended_with_its_processes(tmp_path):
-    child = tmp_path / "child"
-    program = f"""
-import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-with open("{child}.partial", "w") as file:
-    file.write(str(child.pid))
-os.rename("{child}.partial", "{child}")
-time.sleep(600)
-"""
-    with pytest.raises(SideFailed, match="did not end in 5 s"):
-        run(program, tmp_path, most_seconds=5.0)
-    give_up = time.monotonic() + 60
-    while child.exists() and not _has_ended(child.read_text()):
-        assert time.monotonic() < give_up
-        time.sleep(0.01)
-
-
-def _has_ended(pid):
-    try:
-        with open(f"/proc/{int(pid)}/stat") as stat:
-            # Until its new parent has asked for its status, it is a zombie.
-            return stat.read().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+def test_a_side_that_fails_says_why():
+    side = Side("x", ("no_such_program.py",), ())
+    with pytest.raises(SideFailed, match="status 2: .*no_such_program.py"):
+        peer_runs.run_side("x", side, [], most_seconds=60)
 
 
 @pytest.mark.parametrize("last", [0.7, 0.8, float("nan")])

@@ -211,9 +211,3 @@ def test_the_plot_has_a_line_for_each_skew():
 def test_a_plot_without_costs_is_empty():
     svg = staleness_report.plot({"groups": [], "fits": {}})
     assert "<circle" not in svg
-
-
-def test_labels_do_not_overlap():
-    assert staleness_report.spread([50, 20, 49, 100], gap=10) == [50, 20, 40, 100]
-    assert staleness_report.spread([5, 5, 5], gap=2) == [5, 3, 1]
-    assert staleness_report.spread([]) == []
