@@ -13,11 +13,13 @@ with what is measured. In detail:
                     shards, per call, request, table, part of a table, row and byte
                     (least squares)
     wake_seconds    what is left of the time of a very small call, by thread that wakes
-    overlap         how far reading a reply overlaps with writing it: so that the
-                    simulated rate of calls to one shard is the measured one
+    overlap         how far reading a reply, or writing a request, overlaps with what the
+                    shard does: so that the simulated rate of calls to one shard is the
+                    measured one
     spread          quantiles of the time of a call to one shard, over the median
     slow_seconds    how long slow times last, and slow_part, which part of the variance
                     is of such times: by correlations of a call and later ones
+    cold_seconds    the processor time of shards, over that with four calls in flight
     crowded_speed   with which that fit is best, since large calls of several shards
                     keep all cores busy
     balance         in which part of the time an idle core takes a thread that waits for
@@ -70,13 +72,14 @@ _BASE_MANY = (
     dataclasses.replace(BASE, shards=3),
     dataclasses.replace(BASE, shards=6),
 )
+_BASE_MORE = tuple(dataclasses.replace(p, in_flight=4) for p in _BASE_MANY)
 _SMALL_MANY = dataclasses.replace(SMALL, shards=3)
 _POINTS = (
     *(BASE, dataclasses.replace(BASE, batch=512), dataclasses.replace(BASE, batch=64)),
     SMALL,
     *(dataclasses.replace(BASE, tables=1), dataclasses.replace(SMALL, tables=1)),
     dataclasses.replace(BASE, dim=64),
-    *(*_BASE_MANY, _SMALL_MANY),
+    *(*_BASE_MANY, *_BASE_MORE, _SMALL_MANY),
 )
 # A call wakes the thread that calls, the shard's, and the client's I/O thread twice.
 _WAKES = 4
@@ -136,7 +139,7 @@ class CallRounds:
         for point, caller in self._callers.items():
             for _ in range(_BASE_TIMES if point == BASE else 1):
                 for kind, rounds in self._rounds[point].items():
-                    rounds.append(caller.measure(kind, seconds))
+                    rounds.append(caller.measure(kind, seconds, point.in_flight))
 
     @property
     def found(self) -> Found:
@@ -189,6 +192,7 @@ def measure(arguments: argparse.Namespace, found: Found | None = None) -> Costs:
         update=kinds[UPDATE],
         trainer=Work(),
         wake_seconds=statistics.mean(_wake(found[SMALL][kind]) for kind in KINDS),
+        cold_seconds=_cold_seconds(found, crowded_speed),
         crowded_speed=crowded_speed,
         balance=1.0,
         proxy_request=proxy.takes["message"],
@@ -258,12 +262,20 @@ def _misfit(found: Found, crowded_speed: float) -> float:
     return sum(each["shard"].sum_of_squares for each in works)
 
 
+def _cold_seconds(found: Found, crowded_speed: float) -> float:
+    """Returns how much longer a shard's thread needs that has slept."""
+    return statistics.mean(
+        _works(kind, found, crowded_speed)["shard"].takes["cold"] for kind in KINDS
+    )
+
+
 def _works(kind: str, found: Found, crowded_speed: float) -> dict[str, Fit]:
     """Fits what calls take of each thread, while it has a core for itself."""
     terms = [_terms(point, each[kind].rows) for point, each in found.items()]
     measured = [each[kind] for each in found.values()]
     weights = [_weight(point) for point in found]
-    speeds = [crowded_speed if point in _BASE_MANY else 1.0 for point in found]
+    crowded = {*_BASE_MANY, *_BASE_MORE}
+    speeds = [crowded_speed if point in crowded else 1.0 for point in found]
     works = {}
     for thread, used in (
         ("caller", [each.caller for each in measured]),
@@ -271,7 +283,11 @@ def _works(kind: str, found: Found, crowded_speed: float) -> dict[str, Fit]:
         ("shard", [sum(each.servers) for each in measured]),
     ):
         # The others handle each request on its own, and only shards have tables.
-        without = {"caller": ("part",), "io": ("call", "part"), "shard": ("call",)}
+        without = {
+            "caller": ("part", "cold"),
+            "io": ("call", "part", "cold"),
+            "shard": ("call",),
+        }
         own = [
             {name: each[name] for name in each if name not in without[thread]}
             for each in terms
@@ -287,7 +303,8 @@ def _call_costs(
     works = {}
     for thread, fitted in _works(kind, found, crowded_speed).items():
         errors[f"{kind} {thread}"] = fitted.worst_error
-        works[thread] = Work(**fitted.takes)
+        takes = {name: fitted.takes[name] for name in fitted.takes if name != "cold"}
+        works[thread] = Work(**takes)
     base = found[BASE][kind]
     quantiles = base.quantile(np.linspace(0, 1, _QUANTILES)) / base.quantile(0.5)
     return CallCosts(
@@ -339,6 +356,8 @@ def _terms(point: Point, rows: float) -> dict[str, float]:
         "part": parts_of(tables, rows),
         "row": rows,
         "byte": size,
+        # With several calls in flight, shards seldom sleep.
+        "cold": point.shards if point in _BASE_MANY else 0,
     }
 
 

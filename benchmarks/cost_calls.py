@@ -37,12 +37,14 @@ class Point:
         tables: The tables of a call: 1, or one for each feature.
         dim: Weights per row.
         batch: Examples per call.
+        in_flight: Calls at the same time.
     """
 
     shards: int
     tables: int
     dim: int
     batch: int
+    in_flight: int = 1
 
 
 @dataclasses.dataclass(frozen=True)

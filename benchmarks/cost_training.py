@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import os
+import statistics
+from collections.abc import Mapping
 from typing import Any
 
 import workload_w1
@@ -10,9 +14,12 @@ from cost_fits import fit
 from turns import run_program
 
 from persia_tf.simulation.costs import Costs, Work
+from persia_tf.simulation.setup import Setup
+from persia_tf.simulation.simulate import simulate
 
 _BATCHES = (4096, 512)
 _QUICK_BATCHES = (256, 64)
+_BISECTIONS = 12
 _ROW_BYTES = 4 * workload_w1.DIM
 
 
@@ -29,6 +36,21 @@ class Dense:
     cores: float
 
 
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """How the click model is trained.
+
+    Attributes:
+        batch: Examples per step.
+        layers: The embedding layers.
+        dense: The dense part of a step.
+    """
+
+    batch: int
+    layers: int
+    dense: Dense
+
+
 def dense_part(batch: int, quick: bool) -> Dense:
     """Measures the dense part of the click model's step."""
     said = train("--embedding", "ready", batch=batch, quick=quick)
@@ -36,6 +58,7 @@ def dense_part(batch: int, quick: bool) -> Dense:
     return Dense(seconds, said["program_cpu_ms_per_step"] / 1e3 / seconds)
 
 
+@functools.cache
 def rows_of(batch: int) -> float:
     """Returns the mean number of distinct ids of a batch of the click model."""
     ids = workload_w1.load().ids()[:50, :batch]
@@ -52,7 +75,7 @@ def trainer_work(costs: Costs, quick: bool) -> Work:
     Returns:
         What a step takes, per call, layer and id.
     """
-    terms, seconds = [], []
+    terms, seconds, rates = [], [], {}
     for batch in _QUICK_BATCHES if quick else _BATCHES:
         dense = dense_part(batch, quick)
         for layers in ("joined", "separate"):
@@ -68,7 +91,52 @@ def trainer_work(costs: Costs, quick: bool) -> Work:
             ids = workload_w1.FEATURES * batch
             terms.append({"call": 1, "table": count, "row": ids})
             seconds.append(max(used, 1e-6))
-    return Work(**fit(terms, seconds).takes)
+            training = Training(batch, count, dense)
+            rates[training] = said["samples_per_second"] / batch
+    costs = dataclasses.replace(costs, trainer=Work(**fit(terms, seconds).takes))
+    return _with_call(costs, rates).trainer
+
+
+def _with_call(costs: Costs, rates: Mapping[Training, float]) -> Costs:
+    """Returns costs with which simulated steps per second are as measured.
+
+    What a step takes besides is the difference of large processor times, so that the
+    fit tells its parts per layer and id, and hardly its part per step.
+    """
+    low, high = 0.0, 1.0 / min(rates.values())
+    for _ in range(_BISECTIONS):
+        trainer = dataclasses.replace(costs.trainer, call=(low + high) / 2)
+        costs = dataclasses.replace(costs, trainer=trainer)
+        faster = [
+            simulate(setup_of(training), costs=costs, steps=100).per_second / rate
+            for training, rate in rates.items()
+        ]
+        if statistics.geometric_mean(faster) > 1.0:
+            low = trainer.call
+        else:
+            high = trainer.call
+    return costs
+
+
+def setup_of(training: Training, **others: Any) -> Setup:
+    """Returns the set-up of training on this machine.
+
+    Args:
+        training: How it is trained.
+        **others: Attributes of the set-up besides, such as the number of shards.
+    """
+    return Setup(
+        tables=workload_w1.FEATURES,
+        layers=training.layers,
+        dim=workload_w1.DIM,
+        rows=rows_of(training.batch),
+        ids=workload_w1.FEATURES * training.batch,
+        examples=training.batch,
+        dense_seconds=training.dense.seconds,
+        dense_cores=training.dense.cores,
+        cores=os.cpu_count() or 1,
+        **others,
+    )
 
 
 def _calls(costs: Costs, rows: float) -> float:

@@ -46,7 +46,7 @@ from persia_tf.simulation.simulate import Simulated, simulate, simulate_calls
 SHARDS = (1, 2, 4, 8)
 DELAYS_MS = (None, 10.0)
 _PAGE = Path(__file__).resolve().parents[1] / "docs" / "simulation.md"
-_WARM_UP_CALLS = 50
+_CALLS, _WARM_UP_CALLS = 6000, 50
 PER_SECOND, P99 = "per second", "p99 ms"
 
 
@@ -220,17 +220,12 @@ def _simulated(case: Case, found: Found, costs: Costs) -> Simulated:
             setup,
             in_flight=case.in_flight,
             costs=costs,
+            calls=_CALLS,
             warm_up=_WARM_UP_CALLS,
         )
     assert found.dense is not None
-    setup = cost_bench.setup_of(
-        dataclasses.replace(point, batch=found.batch),
-        cost_training.rows_of(found.batch),
-        examples=found.batch,
-        dense_seconds=found.dense.seconds,
-        dense_cores=found.dense.cores,
-        **delay,
-    )
+    training = cost_training.Training(found.batch, 1, found.dense)
+    setup = cost_training.setup_of(training, shards=case.shards, **delay)
     return simulate(setup, costs=costs, steps=200)
 
 

@@ -114,7 +114,13 @@ class Client:
         of_io = costs.io.seconds(*part) * slowness
         writing = of_io * sizes.request / (sizes.request + sizes.reply)
         reading = of_io - writing
-        beside = reading * costs.overlap
+        # Large messages are written and read in pieces, at the same time.
+        writes_more = sizes.request > sizes.reply
+        beside = (writing if writes_more else reading) * costs.overlap
+        if writes_more:
+            writing -= beside
+        else:
+            reading -= beside
 
         def written() -> None:
             self._network.send(
@@ -131,7 +137,7 @@ class Client:
             )
 
         def replied() -> None:
-            self._io.run(reading - beside, then)
+            self._io.run(reading, then)
 
         self._io.run(writing, written)
 

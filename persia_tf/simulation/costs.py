@@ -74,8 +74,8 @@ class CallCosts:
         shard: The shard's thread of the client's connection.
         worker: The embedding worker's thread of the client's connection, besides what
             the worker needs as a client of the shards.
-        overlap: The part of reading a reply that goes on while the shard still writes
-            it.
+        overlap: The part of the client's work on the larger one of a request and its
+            reply that goes on beside the shard's work on that.
         spread: Quantiles of how long a call takes, over the median: from the least to
             the greatest at equal distances.
         slow_part: The part of the variance that lasts: a machine is slow for a while.
@@ -104,6 +104,8 @@ class Costs:
             what it takes as a client, on all of its threads. Its `table` is per layer,
             and its `row` and `byte` count all ids, duplicates too.
         wake_seconds: How long a sleeping thread takes to run once it is needed.
+        cold_seconds: How much longer a thread of a server needs at most after another
+            one ran on its core: its data are not in caches any more.
         crowded_speed: The speed of a core of the measured machine while all of its
             cores are busy, over its speed while the others are idle.
         balance: In which part of the time a core that becomes idle takes a thread that
@@ -122,6 +124,7 @@ class Costs:
     update: CallCosts
     trainer: Work
     wake_seconds: float
+    cold_seconds: float
     crowded_speed: float
     balance: float
     proxy_request: float

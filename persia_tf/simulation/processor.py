@@ -12,6 +12,9 @@ import numpy as np
 
 from persia_tf.simulation.clock import Action, Clock
 
+# By how much work takes longer until its data are in caches.
+COLD_PART = 0.25
+
 
 @dataclasses.dataclass(eq=False)
 class Job:
@@ -36,10 +39,12 @@ class Core:
 
     Attributes:
         version: Grows with each change.
+        last: The job that began on it last.
     """
 
     def __init__(self) -> None:
         self.version = 0
+        self.last: Job | None = None
         self._jobs: list[tuple[float, int, Job]] = []
         self._order = itertools.count()
         self._given = 0.0
@@ -66,6 +71,7 @@ class Core:
 
     def add(self, seconds: float, job: Job) -> None:
         """Runs a job that needs some seconds."""
+        self.last = job
         job.end = self._given + seconds
         heapq.heappush(self._jobs, (job.end, next(self._order), job))
         self.version += 1
@@ -153,6 +159,10 @@ class Processor:
         self._add(seconds, job)
         self._await_first()
         return job
+
+    def ran_last(self, job: Job) -> bool:
+        """Returns whether a job was the last one that began on its core."""
+        return self._cores[job.core].last is job
 
     def core_speed(self, busy: int) -> float:
         """Returns the speed of a core while so many cores are busy."""
@@ -248,17 +258,26 @@ class Thread:
     """A thread, which runs its jobs one after the other.
 
     A thread without a job sleeps, and takes `wake_seconds` to wake up, in which it
-    needs no core.
+    needs no core. Its next job is slower if its core has done other work since: until
+    it has its data in the core's caches again, everything takes longer by a part
+    `COLD_PART`, for `cold_seconds` at most.
 
     Attributes:
         busy_seconds: How long it had a job that ran, or waited for a core, until the
             last job that ended.
     """
 
-    def __init__(self, processor: Processor, clock: Clock, wake_seconds: float) -> None:
+    def __init__(
+        self,
+        processor: Processor,
+        clock: Clock,
+        wake_seconds: float,
+        cold_seconds: float = 0.0,
+    ) -> None:
         self._processor = processor
         self._clock = clock
         self._wake_seconds = wake_seconds
+        self._cold_seconds = cold_seconds
         self._jobs: deque[tuple[float, Action]] = deque()
         self._is_awake = False
         self._job: Job | None = None
@@ -275,10 +294,16 @@ class Thread:
         self._jobs.append((seconds, then))
         if not self._is_awake:
             self._is_awake = True
-            self._clock.after(self._wake_seconds, self._run_next)
+            self._clock.after(self._wake_seconds, self._wake)
 
-    def _run_next(self) -> None:
-        seconds, _ = self._jobs[0]
+    def _wake(self) -> None:
+        slower = 0.0
+        if self._job is not None and not self._processor.ran_last(self._job):
+            slower = min(self._cold_seconds, COLD_PART * self._jobs[0][0])
+        self._run_next(slower)
+
+    def _run_next(self, slower: float = 0.0) -> None:
+        seconds = self._jobs[0][0] + slower
         self._began_at = self._clock.now
         home = None if self._job is None else self._job.core
         self._job = self._processor.run(seconds, self._end, home)

@@ -35,7 +35,7 @@ class Shard:
         self._read_seconds = costs.read_seconds
         self._clock = clock
         self.io_threads = [
-            Thread(machine.processor, clock, costs.wake_seconds)
+            Thread(machine.processor, clock, costs.wake_seconds, costs.cold_seconds)
             for _ in range(IO_THREADS)
         ]
         self.disk = Link(clock, costs.reads_per_second)

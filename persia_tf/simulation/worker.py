@@ -34,7 +34,7 @@ class Worker:
         self.machine = machine
         self._client = client
         self.io_threads = [
-            Thread(machine.processor, clock, costs.wake_seconds)
+            Thread(machine.processor, clock, costs.wake_seconds, costs.cold_seconds)
             for _ in range(IO_THREADS)
         ]
 

@@ -17,6 +17,7 @@ def free():
         update=calls,
         trainer=Work(),
         wake_seconds=0.0,
+        cold_seconds=0.0,
         crowded_speed=1.0,
         balance=1.0,
         proxy_request=0.0,

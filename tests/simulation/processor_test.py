@@ -3,7 +3,7 @@
 import pytest
 
 from persia_tf.simulation.clock import Clock
-from persia_tf.simulation.processor import Processor, Thread
+from persia_tf.simulation.processor import COLD_PART, Processor, Thread
 
 
 @pytest.fixture
@@ -65,13 +65,35 @@ def test_without_balance_a_job_stays_where_it_began(ends):
 
 
 def test_jobs_are_taken_in_a_part_of_the_time(ends):
-    # In each second, a job shares the core of the first one. It ends earlier if the
-    # other core takes it.
+    # In each second, a job shares a core for a while, or is taken by the idle one.
     jobs = [(0, 1e6)] + [(n + part, 0.25) for n in range(1000) for part in (0, 0.125)]
-    ended, _ = ends(jobs, cores=2, balance=0.3, balance_seconds=2.0)
-    ends_of_shared = [end % 1 for end in ended[2::2]]
-    assert set(ends_of_shared) == {0.4375, 0.625}
-    assert 0.2 < ends_of_shared.count(0.4375) / 1000 < 0.4
+
+    def total(balance):
+        ended, _ = ends(jobs, cores=2, balance=balance, balance_seconds=2.0)
+        return sum(end % 1 for end in ended[2::2])
+
+    never, sometimes, always = total(0.0), total(0.5), total(1.0)
+    assert never > sometimes > always
+
+
+def test_a_thread_is_slower_after_another_one_ran_on_its_core():
+    clock, ended = Clock(), []
+    processor = Processor(clock, cores=1)
+    threads = [Thread(processor, clock, 0, cold_seconds=1) for _ in range(2)]
+
+    def run(thread, seconds):
+        threads[thread].run(seconds, lambda: ended.append(clock.now))
+        count = len(ended)
+        clock.run(lambda: len(ended) > count)
+
+    run(0, 8)
+    run(0, 8)
+    assert ended == [8, 16]
+    run(1, 8)  # It has not run before.
+    run(0, 2)
+    assert ended[2:] == [24, 26 + 2 * COLD_PART]
+    run(1, 8)
+    assert ended[-1] == ended[-2] + 8 + 1
 
 
 def test_a_thread_goes_back_to_its_core_unless_another_one_is_idle():
