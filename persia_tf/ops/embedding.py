@@ -15,6 +15,7 @@ from persia_tf.ops.loss_scale import LossScale
 from persia_tf.ops.placement import on_host
 from persia_tf.ops.redirection import redirection
 from persia_tf.ops.route import Route
+from persia_tf.ops.stand_in import stand_in
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +73,9 @@ def lookup(
     answer = redirection()
     if answer is not None:
         return _join([answer(each.route, each.ids) for each in lookups], joins)
+    standing_in = stand_in()
+    if standing_in is not None:
+        return standing_in(lookups, anchor, joins)
 
     if not (training and trainable):
         loss_scale = None

@@ -17,6 +17,7 @@ from persia_tf.planning.text import (
     rows_of_tables,
     title,
 )
+from persia_tf.planning.time_text import rows_of_times, times_legend
 
 _MOST_OVER_MEMORY = 2.0
 
@@ -52,6 +53,7 @@ $warnings
 <div class="wide">$shards</div>
 $limit
 $memory
+$times
 <h2>Distinct ids</h2>
 <p>The distinct ids that each table has met after so many steps of an epoch: as the
 sample has them (solid), and as predicted (dashed), with the interval that holds their
@@ -83,10 +85,18 @@ def plan_page(plan: Any) -> str:
             "" if plan.memory_limit is None else f"<p>{escape(limit_text(plan))}</p>"
         ),
         memory=_memory_chart(plan.shards, plan.memory_limit),
+        times="" if plan.times is None else _times(plan),
         growth=_joined(_growth_chart(each, plan.sample_steps) for each in plan.tables),
         hit_rates=_joined(
             _hit_rate_chart(each) for each in plan.tables if each.skew.hit_rates
         ),
+    )
+
+
+def _times(plan: Any) -> str:
+    return (
+        f"<h2>Times</h2>\n<p>{escape(times_legend(plan))}</p>\n"
+        f'<div class="wide">{table_html(rows_of_times(plan), texts=0)}</div>'
     )
 
 

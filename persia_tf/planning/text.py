@@ -9,6 +9,7 @@ from typing import Any
 from persia_tf.base.amounts import size_text
 from persia_tf.planning.estimate import Estimate
 from persia_tf.planning.parts import ShardsPlan, TablePlan
+from persia_tf.planning.time_text import rows_of_times, times_legend
 
 _TABLE_HEADER = (
     *("table", "row", "ids seen", "ids", "rows", "at least", "at most"),
@@ -27,7 +28,7 @@ _COLUMNS = 80
 
 
 def plan_text(plan: Any) -> str:
-    """Returns a plan as two tables: of its tables, and of numbers of shards.
+    """Returns a plan as tables: of its tables, of numbers of shards, and of times.
 
     `top 1%` is the part of lookups' ids that go to the hottest 1% of rows. In the
     second table, `rows`, `ids` and `bytes` are those of the busiest shard over the
@@ -44,6 +45,9 @@ def plan_text(plan: Any) -> str:
     ]
     if plan.memory_limit is not None:
         lines += ["", limit_text(plan)]
+    if plan.times is not None:
+        lines += ["", *textwrap.wrap(times_legend(plan), _COLUMNS), ""]
+        lines += aligned(rows_of_times(plan), left=0)
     if plan.warnings:
         lines += ["", *(f"Warning: {warning}" for warning in plan.warnings)]
     return "\n".join(lines)
