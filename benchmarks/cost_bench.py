@@ -51,6 +51,7 @@ from persia_tf.simulation.costs import CallCosts, Costs, Work
 from persia_tf.simulation.messages import LOOKUP, UPDATE, sizes_of
 from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.simulate import simulate_calls
+from persia_tf.simulation.speed import MEASURED_KEY, speed_seconds
 
 KINDS = (LOOKUP, UPDATE)
 # The calls of which the simulator's p50 and p99 must be the measured ones.
@@ -80,6 +81,8 @@ def main() -> None:
     setup = {
         "load_average_before": round(load, 2),
         "worst_error_of_fits": errors,
+        # How fast this machine is, so that plans can be made on another one.
+        MEASURED_KEY: speed_seconds(),
         **native_programs.machine(),
     }
     measured = {

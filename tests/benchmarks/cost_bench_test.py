@@ -1,11 +1,14 @@
 """What is computed from the measured processor times of calls."""
 
 import dataclasses
+import sys
 
 import cost_bench
 import cost_calls
 import pytest
 from cost_fits import fit, worst_error
+
+from persia_tf.simulation.costs import measured_costs
 
 TERMS = [
     {"call": 1, "row": 10},
@@ -81,3 +84,12 @@ def test_points_have_one_base():
     assert cost_bench.BASE in cost_bench._POINTS
     assert dataclasses.replace(cost_bench.BASE, batch=8) == cost_bench.SMALL
     assert len(set(cost_bench._POINTS)) == len(cost_bench._POINTS)
+
+
+def test_the_speed_of_the_machine_is_stored(monkeypatch, tmp_path):
+    output = tmp_path / "constants.json"
+    monkeypatch.setattr(sys, "argv", ["cost_bench.py", f"--output={output}"])
+    monkeypatch.setattr(cost_bench, "measure", lambda _: (measured_costs(), {}))
+    monkeypatch.setattr(cost_bench, "speed_seconds", lambda: 0.1234567)
+    cost_bench.main()
+    assert measured_costs(output).measured["speed_seconds"] == 0.12346

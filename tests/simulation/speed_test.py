@@ -33,3 +33,7 @@ def test_costs_are_the_same_if_the_measured_speed_is_not_known(costs):
 
 def test_the_fixed_work_takes_some_time():
     assert speed.speed_seconds() > 0
+
+
+def test_the_speed_of_the_measured_machine_is_known():
+    assert 0 < measured_costs().measured[speed.MEASURED_KEY] < 1
