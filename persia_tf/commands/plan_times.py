@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--time",
         action="store_true",
-        help="also predict times; trains the model for about two seconds, without its "
-        "lookups, to measure its own part of a step",
+        help="also predict times; trains the model for about two seconds, on rows of "
+        "its own, to measure its part of a step",
     )
     for option, kind, default, metavar, text in (
         (

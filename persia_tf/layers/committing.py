@@ -15,7 +15,6 @@ from persia_tf.layers.loss_scaling import LossScaling
 from persia_tf.layers.replicas import after_all_workers
 from persia_tf.layers.row_stepping import Reads, RowStepping
 from persia_tf.ops import embedding
-from persia_tf.ops.stand_in import stand_in
 
 
 def add_anchor(
@@ -62,8 +61,6 @@ def commit_rows(
     Returns:
         The anchor, when the step is committed.
     """
-    if stand_in() is not None:
-        return tf.convert_to_tensor(anchor)  # Nothing was looked up or staged.
     checks_before = []
     if applies_scaled_gradients(layer):
         checks_before.append(loss_scaling.require_known())

@@ -1,16 +1,17 @@
-"""The model's own part of a step: its time without lookups and updates."""
+"""Times a model's steps on this machine, with rows in a store of this process."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from persia_tf.layers.replicas import strategy_of
 from persia_tf.ops.stand_in import stood_in_by
-from persia_tf.planning.in_place import vectors_in_place
+from persia_tf.planning.model_tables import ModelTable
+from persia_tf.planning.private_rows import private_sessions
 from persia_tf.planning.step_clock import StepClock, TimedSteps
 from persia_tf.planning.unchanged import unchanged
 
@@ -39,22 +40,26 @@ class KeptBatches(Iterator[Any]):
         return batch
 
 
-def own_step(model: Any, sample: Iterable[Any], steps: int) -> TimedSteps:
-    """Measures the time of a model's step on this machine, without its lookups.
+def embedded_step(
+    model: Any, sample: Iterable[Any], steps: int, tables: Sequence[ModelTable]
+) -> TimedSteps:
+    """Measures the time of a model's step on this machine, without its shards.
 
-    The model is trained by `fit` for some seconds, and is then as it was before.
-    Lookups are answered in place: no shard is asked, and no row is created.
+    The model is trained by `fit` for some seconds, and is then as it was before. Its
+    rows are meanwhile in a store of this process that nothing else uses, so no shard is
+    asked, and no row of the model's tables is created or changed.
 
     Args:
         model: A Keras model that is compiled and built.
         sample: Batches as `fit` takes them, which `check_can_be_timed` has passed.
         steps: How many of them there are.
+        tables: The model's tables.
 
     Raises:
         ValueError: if the model cannot be trained with these batches.
     """
     clock = StepClock()
-    with unchanged(model), stood_in_by(vectors_in_place):
+    with private_sessions(tables) as sessions, unchanged(model), stood_in_by(sessions):
         try:
             model.fit(
                 _repeated(sample, steps),

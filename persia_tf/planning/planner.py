@@ -13,14 +13,21 @@ from persia_tf.base import checks, sizes
 from persia_tf.planning.grown_table import GrownTable
 from persia_tf.planning.model_tables import ModelTable, tables_of
 from persia_tf.planning.observe import Sample, observe
-from persia_tf.planning.own_step import KeptBatches, check_can_be_timed
+from persia_tf.planning.own_step import (
+    KeptBatches,
+    check_can_be_timed,
+    embedded_step,
+)
 from persia_tf.planning.plan import Plan
-from persia_tf.planning.run_times import costs_here, own_step_of, run_times
+from persia_tf.planning.run_times import costs_here, run_times
 from persia_tf.planning.shard_numbers import MOST_SHARDS, least_shards, shards_plan
+from persia_tf.planning.step_clock import TimedSteps
 from persia_tf.planning.step_load import load_of
+from persia_tf.planning.store_work import without_store
 from persia_tf.planning.time_options import TimeOptions, checked_options
 from persia_tf.planning.times import TimesOfShards
 from persia_tf.planning.warnings import warnings_of
+from persia_tf.simulation.costs import Work
 
 _MOST_STEPS = 10**12
 
@@ -84,8 +91,8 @@ def plan(
             which numbers of shards fit, by the upper end of the interval of the busiest
             shard's memory, and the least number that does. Defaults to None: no limit.
         time: Whether to predict times. The model is then trained on the sample for
-            about two seconds, at most about 20, while its lookups are answered in
-            place, and is afterwards as it was before. It must be compiled, and the
+            about two seconds, at most about 20, with rows that only this measurement
+            uses, and is afterwards as it was before. It must be compiled, and the
             sample have labels. Defaults to False.
         step_seconds: The time of a step of the model without its lookups, if it is
             known. It is given instead of `time`, for example for another machine.
@@ -178,11 +185,18 @@ def _with_times(
     read: Sample,
     tables: Sequence[ModelTable],
 ) -> Plan:
-    own = own_step_of(options, model, sample, read.steps)
+    load = load_of(model, read)
     costs, speed = costs_here()
+    if options.step_seconds is None:
+        timed = embedded_step(model, sample, read.steps, tables)
+        own = without_store(timed, load, costs)
+        # The ops that TensorFlow runs for lookups were timed with the others.
+        costs = dataclasses.replace(costs, trainer=Work())
+    else:
+        own = TimedSteps(options.step_seconds, 1.0)
     run = run_times(options, own, tables, speed)
     run_steps = planned.run_steps * planned.epochs
-    times = TimesOfShards(load_of(model, read), run, run_steps, costs)
+    times = TimesOfShards(load, run, run_steps, costs)
     shards = (dataclasses.replace(x, times=times.of(x)) for x in planned.shards)
     return dataclasses.replace(planned, shards=tuple(shards), times=run)
 

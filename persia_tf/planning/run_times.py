@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 from persia_tf.planning.model_tables import ModelTable
-from persia_tf.planning.own_step import own_step
 from persia_tf.planning.step_clock import TimedSteps
 from persia_tf.planning.time_options import TimeOptions
 from persia_tf.planning.time_parts import RunTimes
@@ -45,22 +43,6 @@ def run_times(
         prices=options.prices,
         speed=speed,
     )
-
-
-def own_step_of(
-    options: TimeOptions, model: Any, sample: Iterable[Any], steps: int
-) -> TimedSteps:
-    """Returns the time of the model's own part of a step, given or measured.
-
-    Args:
-        options: What is asked for.
-        model: The model.
-        sample: The sample of its batches.
-        steps: How many of them were read.
-    """
-    if options.step_seconds is not None:
-        return TimedSteps(options.step_seconds, 1.0)
-    return own_step(model, sample, steps)
 
 
 def costs_here() -> tuple[Costs, float | None]:

@@ -1,4 +1,4 @@
-"""The model's own part of a step: measured without rows, in a model that stays."""
+"""A model's step is timed without its tables, and the model stays as it is."""
 
 import types
 
@@ -7,12 +7,20 @@ import pytest
 import tensorflow as tf
 
 import persia_tf as ptf
+from persia_tf import stats
 from persia_tf._keras import keras
 from persia_tf.ops.stand_in import stood_in_by
 from persia_tf.planning import own_step as own_step_module
 from persia_tf.planning import step_clock
-from persia_tf.planning.in_place import vectors_in_place
-from persia_tf.planning.own_step import KeptBatches, check_can_be_timed, own_step
+from persia_tf.planning.model_tables import tables_of
+from persia_tf.planning.observe import observe
+from persia_tf.planning.own_step import (
+    KeptBatches,
+    check_can_be_timed,
+    embedded_step,
+)
+from persia_tf.planning.private_rows import private_sessions
+from persia_tf.planning.unchanged import unchanged
 
 EXAMPLES, BATCH = 24, 8
 
@@ -23,39 +31,15 @@ def few_steps(monkeypatch):
     monkeypatch.setattr(step_clock, "_LEAST_SECONDS", 0.0)
 
 
-class Counted(keras.layers.Layer):
-    """Returns its input, and counts the steps that compute the output's gradient."""
-
-    def __init__(self):
-        super().__init__()
-        self.steps = tf.Variable(0, trainable=False)
-
-    def call(self, inputs):
-        @tf.custom_gradient
-        def counted(vectors):
-            def gradient(upstream):
-                with tf.control_dependencies([self.steps.assign_add(1)]):
-                    return tf.identity(upstream)
-
-            return tf.identity(vectors), gradient
-
-        return counted(inputs)
-
-
 @pytest.fixture
-def counted():
-    return Counted()
-
-
-@pytest.fixture
-def model(table, counted):
+def model(table):
     inputs = {
         "one": keras.Input((), dtype="int64", name="one"),
         "bag": keras.Input((3,), dtype="int64", name="bag"),
     }
     one = ptf.layers.PersiaEmbedding(4, table=f"{table}_one")(inputs["one"])
     bag = ptf.layers.PersiaEmbedding(4, table=f"{table}_bag", combiner="mean")
-    x = counted(keras.layers.Concatenate()([one, bag(inputs["bag"])]))
+    x = keras.layers.Concatenate()([one, bag(inputs["bag"])])
     x = keras.layers.Dropout(0.5)(keras.layers.BatchNormalization()(x))
     model = keras.Model(inputs, keras.layers.Dense(1)(x))
     model.compile("adam", "mse", metrics=["mae"])
@@ -67,6 +51,11 @@ def dataset():
     ids = {"one": np.arange(EXAMPLES), "bag": np.arange(3 * EXAMPLES).reshape(-1, 3)}
     labels = np.ones((EXAMPLES, 1), np.float32)
     return tf.data.Dataset.from_tensor_slices((ids, labels)).batch(BATCH)
+
+
+def step_of(model, sample, batches=None):
+    tables = tables_of(model, observe(model, batches or sample))
+    return embedded_step(model, sample, 3, tables)
 
 
 def values_of(variables):
@@ -105,7 +94,7 @@ def test_a_model_that_was_trained_stays_as_it_is(model, dataset, table):
     model.fit(dataset, verbose=0)
     model.stop_training = True
     rows, before = rows_of(model, table), state_of(model)
-    timed = own_step(model, dataset, 3)
+    timed = step_of(model, dataset)
     assert timed.seconds > 0
     assert_same(before, state_of(model))
     assert rows_of(model, table) == rows
@@ -116,7 +105,7 @@ def test_a_model_that_was_trained_stays_as_it_is(model, dataset, table):
 
 def test_a_model_that_was_never_trained_gets_no_rows(model, dataset, table):
     before = state_of(model)
-    own_step(model, dataset, 3)
+    step_of(model, dataset)
     after = state_of(model)
     # Its metrics are built, and hold nothing.
     assert all(not np.any(each) for each in tf.nest.flatten(after["metrics"]))
@@ -127,11 +116,43 @@ def test_a_model_that_was_never_trained_gets_no_rows(model, dataset, table):
     assert rows_of(model, table) == [EXAMPLES, 3 * EXAMPLES]
 
 
-def test_a_step_computes_the_gradient_of_vectors(model, counted, dataset):
-    # `unchanged` puts the count back, so the model trains here.
-    with stood_in_by(vectors_in_place):
-        model.fit(dataset, verbose=0)
-    assert int(counted.steps) == EXAMPLES // BATCH
+def test_a_step_trains_rows_with_the_settings_of_the_tables(model, dataset, table):
+    tables = tables_of(model, observe(model, dataset))
+    with private_sessions(tables) as sessions, unchanged(model):
+        [session] = sessions.values()
+        with stood_in_by(sessions):
+            model.fit(dataset, verbose=0)
+        [store] = stats.of_session(session)
+    rows = {each.name: each.rows for each in store.tables}
+    assert rows == {f"{table}_one": EXAMPLES, f"{table}_bag": 3 * EXAMPLES}
+    assert rows_of(model, table) == [0, 0]
+
+
+def test_the_tables_follow_no_optimizer_yet(model, dataset, table):
+    step_of(model, dataset)
+    # So another optimizer may still be chosen.
+    model.compile("adagrad", "mse")
+    model.fit(dataset, verbose=0)
+    assert rows_of(model, table) == [EXAMPLES, 3 * EXAMPLES]
+
+
+def test_steps_of_a_schedule_do_not_count(table, dataset):
+    schedule = keras.optimizers.schedules.ExponentialDecay(1.0, 1, 0.5)
+    ids = keras.Input((), dtype="int64", name="one")
+    layer = ptf.layers.PersiaEmbedding(
+        1, table=f"{table}_one", optimizer=ptf.optimizers.SGD(schedule)
+    )
+    model = keras.Model({"one": ids}, layer(ids))
+    model.compile("sgd", "mse")
+    step_of(model, dataset.map(lambda x, y: ({"one": x["one"]}, y)))
+    assert int(layer._stepping._steps.read()) == 0
+
+
+def test_it_does_not_count_for_the_metrics_of_this_process(model, dataset):
+    tables = tables_of(model, observe(model, dataset))
+    before = ptf.metrics()
+    embedded_step(model, dataset, 3, tables)
+    assert ptf.metrics()["committed"] == before["committed"]
 
 
 def test_a_model_without_dense_weights_is_timed(table, dataset):
@@ -139,35 +160,19 @@ def test_a_model_without_dense_weights_is_timed(table, dataset):
     vectors = ptf.layers.PersiaEmbedding(1, table=f"{table}_one")(ids)
     model = keras.Model({"one": ids}, vectors)
     model.compile("adam", "mse")
-    assert own_step(model, dataset.map(lambda x, y: ({"one": x["one"]}, y)), 3)
+    assert step_of(model, dataset.map(lambda x, y: ({"one": x["one"]}, y)))
     assert len(ptf.Table(f"{table}_one")) == 0
 
 
 def test_batches_of_an_iterator_are_kept(model, dataset):
     kept = KeptBatches(dataset.as_numpy_iterator())
     assert len(list(kept)) == len(kept.kept) == 3
-    assert own_step(model, kept, 3).seconds > 0
-
-
-@pytest.mark.parametrize("joined", [False, True])
-def test_vectors_have_the_shapes_of_rows(table, joined):
-    configs = {
-        f"{table}_a": ptf.TableConfig(4, combiner="sum"),
-        f"{table}_b": ptf.TableConfig(8, combiner="sqrtn"),
-    }
-    layer = ptf.layers.PersiaEmbeddings(configs, joined=joined)
-    bags = tf.ragged.constant([[1, 2], [], [3]], dtype=tf.int64)
-    inputs = {name: bags for name in configs}
-    expected = tf.nest.map_structure(lambda x: x.shape, layer(inputs, training=False))
-    with stood_in_by(vectors_in_place):
-        found = layer(inputs, training=True)
-    assert tf.nest.map_structure(lambda x: x.shape, found) == expected
-    assert len(ptf.Table(f"{table}_a")) == 0
+    assert step_of(model, kept, dataset).seconds > 0
 
 
 def test_labels_that_lack_are_told_of(model, dataset):
     with pytest.raises(ValueError, match="`fit` failed.*labels.*`step_seconds`"):
-        own_step(model, dataset.map(lambda x, y: x), 3)
+        step_of(model, dataset.map(lambda x, y: x))
 
 
 def test_a_model_that_is_not_compiled_is_refused(table):
@@ -190,4 +195,4 @@ def test_an_optimizer_that_cannot_be_copied_is_told_of(model, dataset):
 
     model.compile(Own(1), "mse")
     with pytest.raises(ValueError, match="copy of its optimizer.*optimizer Own"):
-        own_step(model, dataset, 3)
+        step_of(model, dataset)
