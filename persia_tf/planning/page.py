@@ -8,6 +8,7 @@ from string import Template
 from typing import Any
 
 from persia_tf.base.amounts import count_text, size_text
+from persia_tf.base.tables import STYLE, table_html
 from persia_tf.planning.chart import Axis, Line, chart
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.text import (
@@ -22,16 +23,6 @@ from persia_tf.planning.time_text import rows_of_times, times_legend
 _MOST_OVER_MEMORY = 2.0
 
 # The style of pages of tables and plots.
-STYLE = """\
-:root { color-scheme: light dark; }
-body { font-family: sans-serif; margin: 2em auto; max-width: 1240px; padding: 0 1em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9em; }
-th, td { border-bottom: 1px solid #8888; padding: 0.3em 0.7em; text-align: right; }
-.texts { text-align: left; }
-.warning { border-left: 4px solid #b35900; padding-left: 0.7em; }
-svg { height: auto; max-width: 100%; }"""
-
 _PAGE = Template("""\
 <!DOCTYPE html>
 <html lang="en">
@@ -102,27 +93,6 @@ def _times(plan: Any) -> str:
 
 def _joined(parts: Iterable[str]) -> str:
     return "\n".join(parts)
-
-
-def table_html(rows: Sequence[Sequence[str]], texts: int) -> str:
-    """Returns a table, whose first row is its header.
-
-    Args:
-        rows: The rows.
-        texts: How many of the first columns are texts, and not numbers.
-    """
-    head, *body = rows
-    lines = [_row(head, "th", texts), *(_row(row, "td", texts) for row in body)]
-    return "\n".join(["<table>", *lines, "</table>"])
-
-
-def _row(cells: Sequence[str], tag: str, texts: int) -> str:
-    left = f'<{tag} class="texts">'
-    shown = (
-        f"{left if column < texts else f'<{tag}>'}{escape(cell)}</{tag}>"
-        for column, cell in enumerate(cells)
-    )
-    return f"<tr>{''.join(shown)}</tr>"
 
 
 def _growth_chart(table: TablePlan, sample_steps: int) -> str:

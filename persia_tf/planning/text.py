@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 from persia_tf.base.amounts import size_text
+from persia_tf.base.tables import aligned
 from persia_tf.planning.estimate import Estimate
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.time_text import rows_of_times, times_legend
@@ -138,15 +138,3 @@ def _of_shards(each: ShardsPlan) -> tuple[str, ...]:
         f"{each.busiest_ids:.2f}",
         f"{each.busiest_bytes:.2f}",
     )
-
-
-def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Returns the lines of a table, whose first `left` columns are texts."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        texts = [cell.ljust(width) for cell, width in zip(row[:left], widths[:left])]
-        numbers = [cell.rjust(width) for cell, width in zip(row[left:], widths[left:])]
-        lines.append("  ".join(texts + numbers).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return lines
