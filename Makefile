@@ -8,8 +8,9 @@ OLDEST := .venv-oldest
 DOCS := .venv-docs
 # The tests that run with both Keras 3, and tf_keras if TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS ?= $(addprefix tests/,compatibility conversion data distribute layers \
-  model_server/exports_test.py ops/placement_test.py serving/export_test.py \
-  serving/movielens_test.py serving/remote_test.py serving/tf_example_test.py)
+  model_server/exports_test.py ops/placement_test.py planning/own_step_test.py \
+  serving/export_test.py serving/movielens_test.py serving/remote_test.py \
+  serving/tf_example_test.py)
 # The tests that may depend on TensorFlow's version. For several workers,
 # tests/compatibility has them.
 OF_TENSORFLOW := tests/checkpoint tests/compatibility tests/conversion tests/data \

@@ -13,9 +13,9 @@ with what is measured. In detail:
                     shards, per call, request, table, part of a table, row and byte
                     (least squares)
     wake_seconds    what is left of the time of a very small call, by thread that wakes
-    overlap         how far reading a reply, or writing a request, overlaps with what the
-                    shard does: so that the simulated rate of calls to one shard is the
-                    measured one
+    overlap         how far reading a reply, or writing a request, overlaps with the
+                    work of a shard: so that the simulated rate of calls to one shard is
+                    the measured one
     spread          quantiles of the time of a call to one shard, over the median
     slow_seconds    how long slow times last, and slow_part, which part of the variance
                     is of such times: by correlations of a call and later ones
@@ -55,7 +55,7 @@ import cost_storage
 import cost_training
 import native_programs
 import numpy as np
-from cost_calls import Caller, Measured, Point
+from cost_calls import MOST_ROWS, Caller, Measured, Point
 from cost_fits import Fit, fit
 from shard_processes import running_proxy_processes, running_shards, running_worker
 
@@ -63,6 +63,7 @@ from persia_tf.simulation.costs import CallCosts, Costs, Work, parts_of
 from persia_tf.simulation.messages import LOOKUP, UPDATE, sizes_of
 from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.simulate import simulate_calls
+from persia_tf.simulation.speed import MEASURED_KEY, speed_seconds
 
 KINDS = (LOOKUP, UPDATE)
 # The calls of which the simulator's p50 and p99 must be the measured ones.
@@ -111,13 +112,13 @@ def parse_arguments() -> argparse.Namespace:
     add("--quick", action="store_true", help="only a smoke test")
     add("--rounds", type=int, default=40, help="of each measurement (%(default)s)")
     add("--seconds", type=float, default=0.15, help="of each round (%(default)s)")
+    add("--most-rows", type=int, default=MOST_ROWS, help="of a feature (%(default)s)")
     add("--calls", type=Path, help="a file that keeps what calls took, for a rerun")
     add("--output", type=Path, help="the file to write the constants to")
     arguments = parser.parse_args()
-    arguments.load, arguments.most_rows = os.getloadavg()[0], 1 << 62
+    arguments.load = os.getloadavg()[0]
     if arguments.quick:
-        arguments.rounds = 1
-        arguments.most_rows = 2000
+        arguments.rounds, arguments.most_rows = 1, 2000
     return arguments
 
 
@@ -197,13 +198,7 @@ def measure(arguments: argparse.Namespace, found: Found | None = None) -> Costs:
         balance=1.0,
         proxy_request=proxy.takes["message"],
         proxy_byte=proxy.takes["byte"],
-        measured={
-            "command": "python benchmarks/cost_bench.py",
-            "day": datetime.date.today().isoformat(),
-            "load_average_before": round(arguments.load, 2),
-            "worst_error_of_fits": errors,
-            **native_programs.machine(),
-        },
+        measured=_facts(arguments.load, errors),
         **cost_storage.measure(arguments.quick),
     )
     costs = _with_balance(_with_overlap(costs, found[BASE]), found)
@@ -214,6 +209,19 @@ def measure(arguments: argparse.Namespace, found: Found | None = None) -> Costs:
         text = json.dumps(_rounded(costs.to_dict()), indent=1)
         arguments.output.write_text(f"{text}\n", encoding="utf-8")
     return costs
+
+
+def _facts(load: float, errors: dict[str, float]) -> dict[str, Any]:
+    """Returns what is stored beside the constants."""
+    return {
+        "command": "python benchmarks/cost_bench.py",
+        "day": datetime.date.today().isoformat(),
+        "load_average_before": round(load, 2),
+        "worst_error_of_fits": errors,
+        # How fast this machine is, so that plans can be made on another one.
+        MEASURED_KEY: speed_seconds(),
+        **native_programs.machine(),
+    }
 
 
 def _calls(arguments: argparse.Namespace) -> Found:

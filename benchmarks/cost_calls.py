@@ -21,11 +21,12 @@ from persia_tf.simulation.messages import LOOKUP, UPDATE
 # The kinds of rounds of lookup_bench.
 _ROUNDS = {LOOKUP: "remote", UPDATE: "remote_update"}
 _WARM_UP_SECONDS = 0.05
+# Of a feature, which are 1.3 million of all features: shards for all sizes of calls are
+# in memory at the same time.
+MOST_ROWS = 200_000
 # Of the click model's data. Small calls look up the same rows as large ones, which do
 # not stay in caches, in more calls.
 _DIFFERENT_BATCHES = 50
-# Of a feature: so that tables of all sizes are in memory at the same time.
-_MOST_WEIGHTS = 48_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +167,7 @@ def running_caller(
     """
     with tempfile.TemporaryDirectory() as folder:
         workload = Path(folder) / "workload"
-        rows = _write(workload, point, min(most_rows, _MOST_WEIGHTS // point.dim))
+        rows = _write(workload, point, most_rows)
         program = native_programs.build("lookup_bench")
         command = [program, workload, point.tables, ",".join(addresses), point.dim]
         with running_program(command) as running:

@@ -7,7 +7,7 @@
 
 For each set-up of plan_setups.py, shards are started, a model is planned from the first
 20% of the steps, and trained on all of them. Then what the plan said is compared with
-what the shards report. Figures, as relative errors:
+what the shards report, and with the time of a step. Figures, as relative errors:
 
     rows         the rows of the table of which the plan was furthest off
     all_rows     the rows of all tables together
@@ -20,6 +20,7 @@ what the shards report. Figures, as relative errors:
     busy_ids     the ids of the shard with the most over the mean, in these steps
     busy_bytes   the bytes of the shard with the most over the mean, in these steps
     checkpoint   the bytes of a checkpoint
+    step         the time of a step, with a staleness of 0, after all other figures
 
 Real data are read from $PERSIA_TF_DATA; set-ups of data that are not there are left
 out. The last line is one JSON object. `--write` writes the table into docs/planning.md.
@@ -51,15 +52,18 @@ from shard_processes import running_shards
 import persia_tf as ptf
 from persia_tf import stats
 from persia_tf.client import session
+from persia_tf.planning.step_clock import StepClock
 
 # Keras says that it does not shuffle datasets.
 warnings.filterwarnings("ignore", message=".*shuffle=True.*")
 
 _PAGE = Path(__file__).resolve().parents[1] / "docs" / "planning.md"
 _SAMPLE = 0.2
+_ENDLESS = 10**6
+_OTHER_TIMEOUT = 61.0
 _COLUMNS = (
     *("rows", "all_rows", "memory", "sent", "received", "requests"),
-    *("busy_rows", "busy_ids", "busy_bytes", "checkpoint"),
+    *("busy_rows", "busy_ids", "busy_bytes", "checkpoint", "step"),
 )
 
 
@@ -138,6 +142,8 @@ def check(
             dataset_of(columns, setup).take(sampled),
             run_steps=setup.steps,
             shards=setup.shards,
+            time=True,
+            staleness=0,
         )
         seconds = time.monotonic() - begun
         if arguments.verbose:
@@ -145,7 +151,27 @@ def check(
         model.fit(dataset_of(columns, setup).take(sampled), verbose=0)
         measured = dict(train(model, dataset_of(columns, setup).skip(sampled), cluster))
         measured.update(at_end(cluster, folder))
+        measured["step"] = step_seconds(setup, addresses, columns)
     return compared(plan, measured, seconds)
+
+
+def step_seconds(
+    setup: plan_setups.Setup, addresses: list[str], columns: plan_setups.Columns
+) -> float:
+    """Trains for some seconds with a staleness of 0; returns the time of a step."""
+    # A session has one staleness: another timeout makes another session.
+    synchronous = ptf.Cluster(
+        addresses, **{**setup.options, "staleness": 0, "timeout": _OTHER_TIMEOUT}
+    )
+    model = model_of(setup, synchronous)
+    clock = StepClock()
+    model.fit(
+        dataset_of(columns, setup).repeat(),
+        steps_per_epoch=_ENDLESS,
+        verbose=0,
+        callbacks=[clock],
+    )
+    return clock.timed().seconds
 
 
 def model_of(setup: plan_setups.Setup, cluster: ptf.Cluster) -> Any:
@@ -241,6 +267,7 @@ def compared(
         "busy_ids": shards.busiest_ids,
         "busy_bytes": shards.busiest_bytes,
         "checkpoint": shards.checkpoint_bytes.value,
+        "step": shards.times.step_seconds,
     }
     errors = {name: predicted[name] / measured[name] - 1 for name in predicted}
     by_table = {

@@ -36,7 +36,7 @@ import cost_training
 import native_programs
 import numpy as np
 import workload_w1
-from cost_calls import Caller, Measured
+from cost_calls import MOST_ROWS, Caller, Measured
 from results_file import write_section
 from shard_processes import ShardProcess, running_proxies, running_shards
 
@@ -147,6 +147,7 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--quick", action="store_true", help="only a smoke test")
     add("--measure", action="store_true", help="measure the constants anew, too")
+    add("--most-rows", type=int, default=MOST_ROWS, help="of a feature (%(default)s)")
     add("--output", type=Path, help="the file to write the constants to")
     add("--calls", type=Path, help="a file that keeps what calls took for cost_bench")
     add("--costs", type=Path, help="constants of cost_bench.py --output")
@@ -158,7 +159,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--in-flight", type=int, nargs="+", default=[1, 4], help="calls in flight")
     add("--write", action="store_true", help="write the table to docs/simulation.md")
     arguments = parser.parse_args()
-    arguments.shards, arguments.most_rows = SHARDS, 1 << 62
+    arguments.shards = SHARDS
     arguments.load = os.getloadavg()[0]
     if arguments.quick:
         arguments.rounds, arguments.turns = 1, 1

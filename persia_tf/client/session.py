@@ -575,6 +575,18 @@ def close_session(name: str) -> None:
             capi.library().persia_session_close(capi.utf8(name))
 
 
+def discard_session(name: str) -> None:
+    """Closes a session, if it is open, as if it had never been.
+
+    Its counters do not count for this process. After that, no code may use the session.
+    """
+    with _sessions_lock:
+        session = _sessions.pop(name, None)
+    if session is not None:
+        session.flush()
+        capi.library().persia_session_close(capi.utf8(name))
+
+
 def close_sessions_of(shards: Collection[str]) -> None:
     """Closes all sessions with any of these shards, before the shards end.
 

@@ -1,6 +1,6 @@
 """`persia plan`: predicts what a run needs, from a sample of its batches.
 
-Rows, memory, requests, bytes and balance, without training and without shards: as
+Rows, memory, requests, bytes and balance, without shards, and if asked times: as
 ptf.plan predicts them. FUNCTION takes no arguments, and returns the model as it will be
 trained, compiled, and a sample of the batches that fit will get: (model, sample). The
 program is imported, not run: its __name__ is not "__main__". Instead of FILE.py, a
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from persia_tf import errors
-from persia_tf.commands import arguments, user_function
+from persia_tf.commands import arguments, plan_times, user_function
 from persia_tf.processes import memory, tensorflow_settings
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ EXAMPLES = """
 persia plan train.py:make --run-steps 100000 --shards 2,4,8
 persia plan train.py:make --steps 500 --run-steps 100000 --epochs 3
 persia plan train.py:make --run-steps 100000 --memory-limit 64GiB
+persia plan train.py:make --run-steps 100000 --time --target-rate 1e6
 persia plan project.train:make --json - --html plan.html
 """
 
@@ -79,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the memory for tables on each shard, such as 64GiB: tells which numbers "
         "of shards fit, and warns if none does (default: no limit)",
     )
+    plan_times.add_arguments(parser)
     parser.add_argument(
         "--json",
         type=_file_or_stdout,
@@ -151,6 +153,7 @@ def _planned(args: argparse.Namespace) -> Plan:
             epochs=args.epochs,
             shards=args.shards,
             memory_limit=args.memory_limit,
+            **plan_times.options_of(args),
         )
     except errors.PersiaError:
         raise

@@ -15,6 +15,7 @@ from persia_tf.base.spec import in_arguments
 from persia_tf.client.session import UNDECIDED
 from persia_tf.layers.applying_optimizer import applying_optimizer
 from persia_tf.layers.layer_table import LayerTable
+from persia_tf.ops.stand_in import stand_ins
 from persia_tf.optimizers import Adam, Optimizer
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.optimizers.of_keras import (
@@ -93,14 +94,19 @@ class RowStepping:
         if given is None and applying is not None:
             rate = reads.once("rate", lambda: learning_rate_of(applying))
             return RowStep(rate, number, lambda committed: None)
+        standing_in = stand_ins()
+        # Steps of a session that stands in do not count.
+        steps = self._steps if standing_in is None else standing_in.keep(StepCounter())
         return RowStep(
-            rule.read_learning_rate(self._steps),
+            rule.read_learning_rate(steps),
             number,
-            lambda committed: rule.count_step(self._steps, committed),
+            lambda committed: rule.count_step(steps, committed),
         )
 
     def _followed(self, table: LayerTable, applying: Any) -> Optimizer:
         rule = _UNKNOWN if applying is None else row_rule(applying)
+        if stand_ins() is not None:
+            return rule.optimizer  # The table itself follows no optimizer yet.
         if table.follow(rule.optimizer):
             self._tell(table, rule, applying)
         return rule.optimizer

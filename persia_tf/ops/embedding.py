@@ -15,6 +15,7 @@ from persia_tf.ops.loss_scale import LossScale
 from persia_tf.ops.placement import on_host
 from persia_tf.ops.redirection import redirection
 from persia_tf.ops.route import Route
+from persia_tf.ops.stand_in import session_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +76,7 @@ def lookup(
 
     if not (training and trainable):
         loss_scale = None
-    session = lookups[0].route.session
+    session = session_of(lookups[0].route.session)
     layers = [each.route.layer for each in lookups]
     dims = [each.route.dim for each in lookups]
     outputs = 1 if joins else len(lookups)
@@ -183,7 +184,7 @@ def commit(
             anchor=anchor,
             learning_rates=learning_rates,
             steps=steps,
-            session=routes[0].session,
+            session=session_of(routes[0].session),
             layers=[route.layer for route in routes],
         )
     passed.set_shape(anchor.shape)

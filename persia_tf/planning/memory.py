@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-SUB_SHARDS = 64
+from persia_tf.base.store_layout import SUB_SHARDS
+
 # The last sub-shard has nearly twice as many ids as the first.
 _SHARES = 2 ** (np.arange(SUB_SHARDS) / SUB_SHARDS)
 _SHARES /= _SHARES.sum()

@@ -26,6 +26,7 @@ class ModelTable:
         trained: Whether training creates and updates its rows.
         wire_dtype: The dtype of its rows and gradients in messages.
         hot_rows: How many rows a program keeps copies of.
+        staleness: How many steps updates may be late, without prefetch.
         is_assumed: Whether the optimizer is not known, and was assumed.
     """
 
@@ -36,6 +37,7 @@ class ModelTable:
     trained: bool
     wire_dtype: str
     hot_rows: int
+    staleness: int
     is_assumed: bool
 
     @property
@@ -78,5 +80,6 @@ def _table_of(
         trained=any(each.trained for each in lookups),
         wire_dtype=cluster.wire_dtype,
         hot_rows=cluster.hot_rows,
+        staleness=cluster.staleness,
         is_assumed=is_assumed,
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from persia_tf.base.amounts import count_text, size_text
 from persia_tf.base.chart import Axis, Line, chart
+from persia_tf.base.tables import STYLE, table_html
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.text import (
     SHARDS_LEGEND,
@@ -17,20 +18,11 @@ from persia_tf.planning.text import (
     rows_of_tables,
     title,
 )
+from persia_tf.planning.time_text import rows_of_times, times_legend
 
 _MOST_OVER_MEMORY = 2.0
 
 # The style of pages of tables and plots.
-STYLE = """\
-:root { color-scheme: light dark; }
-body { font-family: sans-serif; margin: 2em auto; max-width: 1240px; padding: 0 1em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9em; }
-th, td { border-bottom: 1px solid #8888; padding: 0.3em 0.7em; text-align: right; }
-.texts { text-align: left; }
-.warning { border-left: 4px solid #b35900; padding-left: 0.7em; }
-svg { height: auto; max-width: 100%; }"""
-
 _PAGE = Template("""\
 <!DOCTYPE html>
 <html lang="en">
@@ -52,6 +44,7 @@ $warnings
 <div class="wide">$shards</div>
 $limit
 $memory
+$times
 <h2>Distinct ids</h2>
 <p>The distinct ids that each table has met after so many steps of an epoch: as the
 sample has them (solid), and as predicted (dashed), with the interval that holds their
@@ -83,6 +76,7 @@ def plan_page(plan: Any) -> str:
             "" if plan.memory_limit is None else f"<p>{escape(limit_text(plan))}</p>"
         ),
         memory=_memory_chart(plan.shards, plan.memory_limit),
+        times="" if plan.times is None else _times(plan),
         growth=_joined(_growth_chart(each, plan.sample_steps) for each in plan.tables),
         hit_rates=_joined(
             _hit_rate_chart(each) for each in plan.tables if each.skew.hit_rates
@@ -90,29 +84,15 @@ def plan_page(plan: Any) -> str:
     )
 
 
+def _times(plan: Any) -> str:
+    return (
+        f"<h2>Times</h2>\n<p>{escape(times_legend(plan))}</p>\n"
+        f'<div class="wide">{table_html(rows_of_times(plan), texts=0)}</div>'
+    )
+
+
 def _joined(parts: Iterable[str]) -> str:
     return "\n".join(parts)
-
-
-def table_html(rows: Sequence[Sequence[str]], texts: int) -> str:
-    """Returns a table, whose first row is its header.
-
-    Args:
-        rows: The rows.
-        texts: How many of the first columns are texts, and not numbers.
-    """
-    head, *body = rows
-    lines = [_row(head, "th", texts), *(_row(row, "td", texts) for row in body)]
-    return "\n".join(["<table>", *lines, "</table>"])
-
-
-def _row(cells: Sequence[str], tag: str, texts: int) -> str:
-    left = f'<{tag} class="texts">'
-    shown = (
-        f"{left if column < texts else f'<{tag}>'}{escape(cell)}</{tag}>"
-        for column, cell in enumerate(cells)
-    )
-    return f"<tr>{''.join(shown)}</tr>"
 
 
 def _growth_chart(table: TablePlan, sample_steps: int) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 
 from persia_tf.planning.estimate import Estimate
 from persia_tf.planning.skew import Skew
+from persia_tf.planning.time_parts import ShardTimes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +91,7 @@ class ShardsPlan:
         fits: Whether the upper end of `busiest_shard_bytes` is within the memory limit;
             None without a limit.
         checkpoint_bytes: The bytes of a checkpoint, over all of its files.
+        times: The time of a step, and what follows of it; None unless asked for.
     """
 
     shards: int
@@ -106,6 +108,7 @@ class ShardsPlan:
     busiest_shard_bytes: Estimate
     fits: bool | None
     checkpoint_bytes: Estimate
+    times: ShardTimes | None = None
 
     @property
     def requests(self) -> float:

@@ -12,6 +12,7 @@ from persia_tf.planning.estimate import Estimate
 from persia_tf.planning.page import plan_page
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.text import plan_text
+from persia_tf.planning.time_parts import RunTimes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Plan:
             the upper end of its interval, at most 1024. None if so many are not enough,
             and without a limit. It needs not be one of the numbers asked for.
         warnings: What makes the plan less certain, a sentence each.
+        times: For which run, and with which machines, each of `shards` has `times`;
+            None unless asked for.
     """
 
     batch_size: float
@@ -49,6 +52,7 @@ class Plan:
     memory_limit: int | None
     least_shards: int | None
     warnings: tuple[str, ...]
+    times: RunTimes | None = None
 
     @property
     def rows(self) -> Estimate:

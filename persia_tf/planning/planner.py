@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,23 @@ import numpy as np
 from persia_tf._keras import keras
 from persia_tf.base import checks, sizes
 from persia_tf.planning.grown_table import GrownTable
-from persia_tf.planning.model_tables import tables_of
-from persia_tf.planning.observe import observe
+from persia_tf.planning.model_tables import ModelTable, tables_of
+from persia_tf.planning.observe import Sample, observe
+from persia_tf.planning.own_step import (
+    KeptBatches,
+    check_can_be_timed,
+    embedded_step,
+)
 from persia_tf.planning.plan import Plan
+from persia_tf.planning.run_times import costs_here, run_times
 from persia_tf.planning.shard_numbers import MOST_SHARDS, least_shards, shards_plan
+from persia_tf.planning.step_clock import TimedSteps
+from persia_tf.planning.step_load import load_of
+from persia_tf.planning.store_work import without_store
+from persia_tf.planning.time_options import TimeOptions, checked_options
+from persia_tf.planning.times import TimesOfShards
 from persia_tf.planning.warnings import warnings_of
+from persia_tf.simulation.costs import Work
 
 _MOST_STEPS = 10**12
 
@@ -29,16 +41,26 @@ def plan(
     epochs: int = 1,
     shards: int | Sequence[int] = (1, 2, 4, 8),
     memory_limit: int | str | None = None,
+    time: bool = False,
+    step_seconds: float | None = None,
+    staleness: int | None = None,
+    latency: float = 0.0,
+    network_gbits: float = 10.0,
+    target_rate: float | None = None,
+    prices: Mapping[str, float] | None = None,
 ) -> Plan:
-    """Predicts what a run needs, without training: rows, memory, traffic, balance.
+    """Predicts what a run needs: rows, memory, traffic, balance, and if asked, time.
 
     The ids of the sample's batches are read, as `ptf.data.prefetch` reads them, and
-    nothing is looked up. The rows that the whole run will have are extrapolated from
-    how often the ids of the sample occur, each with an interval. The sample should be
-    drawn from all of the run's data, or be its beginning if the data is shuffled, and
-    have 10% of its steps or more.
+    nothing is looked up or trained. The rows that the whole run will have are
+    extrapolated from how often the ids of the sample occur, each with an interval. The
+    sample should be drawn from all of the run's data, or be its beginning if the data
+    is shuffled, and have 10% of its steps or more.
 
     Needs no shard: a model whose layers have no cluster is planned in this process.
+
+    With `time` or `step_seconds`, the plan also has the time of a step, simulated with
+    the costs of requests that benchmarks have measured.
 
     Example:
 
@@ -68,17 +90,40 @@ def plan(
             takes it: a number of bytes, or a text such as `"64GiB"`. The plan then says
             which numbers of shards fit, by the upper end of the interval of the busiest
             shard's memory, and the least number that does. Defaults to None: no limit.
+        time: Whether to predict times. The model is then trained on the sample for
+            about two seconds, at most about 20, with rows that only this measurement
+            uses, and is afterwards as it was before. It must be compiled, and the
+            sample have labels. Defaults to False.
+        step_seconds: The time of a step of the model without its lookups, if it is
+            known. It is given instead of `time`, for example for another machine.
+            Defaults to None.
+        staleness: How many steps an update of rows may be late, with lookups that are
+            prefetched by as many steps, as `ptf.data.prefetch` does. 0 trains
+            synchronously. Defaults to None: the staleness of the cluster.
+        latency: The delay of a message to a shard in seconds, each direction. Unless it
+            is 0, each program has a machine like this one; otherwise they all share
+            this machine. Defaults to `0.0`.
+        network_gbits: The rate of a machine's network in Gb/s, each direction. Defaults
+            to `10.0`.
+        target_rate: How many examples per second the run should train. The plan then
+            says how many trainers it takes, each with a machine like this one, as each
+            shard has. Defaults to None: one trainer.
+        prices: What a trainer and a shard cost per hour, such as
+            `{"trainer": 3.0, "shard": 0.8}`. The plan then says what the run costs.
+            Defaults to None.
 
     Returns:
         A `ptf.Plan`.
 
     Raises:
         TypeError: if `model` is not a Keras model, `sample` is not an iterable of
-            batches, or a number is not an integer.
+            batches, or an argument has another type.
         ValueError: if `sample` is empty, lacks inputs of the model, or has no end and
             `steps` is None; if the model has none of our layers; if a number is out of
             its range, or `run_steps` is below the number of batches that were read;
-            if `memory_limit` is below 1, or a text that is no size.
+            if `memory_limit` is below 1, or a text that is no size; if options about
+            time are given without `time` and `step_seconds`; or if `time` is True and
+            the model is not compiled, or cannot be trained on the sample.
         PersiaError: when layers are built whose cluster has shards: if a shard does not
             answer, or a table has other settings.
     """
@@ -90,6 +135,19 @@ def plan(
     epochs = checks.integer("epochs", epochs, 1, 10**6)
     numbers = _checked_shards(shards)
     limit = _checked_limit(memory_limit)
+    options = checked_options(
+        time=time,
+        step_seconds=step_seconds,
+        staleness=staleness,
+        latency=latency,
+        network_gbits=network_gbits,
+        target_rate=target_rate,
+        prices=prices,
+    )
+    if options.time:
+        check_can_be_timed(model)
+        if isinstance(sample, Iterator):
+            sample = KeptBatches(sample)  # It can be read only once.
     read = observe(model, sample, steps)
     run_steps = read.steps if run_steps is None else run_steps
     if run_steps < read.steps:
@@ -112,9 +170,35 @@ def plan(
         least_shards=None if limit is None else least_shards(grown, limit, by_number),
         warnings=(),
     )
+    if options.is_asked:
+        planned = _with_times(planned, options, model, sample, read, tables)
     return dataclasses.replace(
         planned, warnings=tuple(warnings_of(planned, tables, read))
     )
+
+
+def _with_times(
+    planned: Plan,
+    options: TimeOptions,
+    model: Any,
+    sample: Any,
+    read: Sample,
+    tables: Sequence[ModelTable],
+) -> Plan:
+    load = load_of(model, read)
+    costs, speed = costs_here()
+    if options.step_seconds is None:
+        timed = embedded_step(model, sample, read.steps, tables)
+        own = without_store(timed, load, costs)
+        # The ops that TensorFlow runs for lookups were timed with the others.
+        costs = dataclasses.replace(costs, trainer=Work())
+    else:
+        own = TimedSteps(options.step_seconds, 1.0)
+    run = run_times(options, own, tables, speed)
+    run_steps = planned.run_steps * planned.epochs
+    times = TimesOfShards(load, run, run_steps, costs)
+    shards = (dataclasses.replace(x, times=times.of(x)) for x in planned.shards)
+    return dataclasses.replace(planned, shards=tuple(shards), times=run)
 
 
 def _checked_shards(shards: int | Sequence[int]) -> list[int]:

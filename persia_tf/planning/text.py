@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 from persia_tf.base.amounts import size_text
+from persia_tf.base.tables import aligned
 from persia_tf.planning.estimate import Estimate
 from persia_tf.planning.parts import ShardsPlan, TablePlan
+from persia_tf.planning.time_text import rows_of_times, times_legend
 
 _TABLE_HEADER = (
     *("table", "row", "ids seen", "ids", "rows", "at least", "at most"),
@@ -27,7 +28,7 @@ _COLUMNS = 80
 
 
 def plan_text(plan: Any) -> str:
-    """Returns a plan as two tables: of its tables, and of numbers of shards.
+    """Returns a plan as tables: of its tables, of numbers of shards, and of times.
 
     `top 1%` is the part of lookups' ids that go to the hottest 1% of rows. In the
     second table, `rows`, `ids` and `bytes` are those of the busiest shard over the
@@ -44,6 +45,9 @@ def plan_text(plan: Any) -> str:
     ]
     if plan.memory_limit is not None:
         lines += ["", limit_text(plan)]
+    if plan.times is not None:
+        lines += ["", *textwrap.wrap(times_legend(plan), _COLUMNS), ""]
+        lines += aligned(rows_of_times(plan), left=0)
     if plan.warnings:
         lines += ["", *(f"Warning: {warning}" for warning in plan.warnings)]
     return "\n".join(lines)
@@ -134,15 +138,3 @@ def _of_shards(each: ShardsPlan) -> tuple[str, ...]:
         f"{each.busiest_ids:.2f}",
         f"{each.busiest_bytes:.2f}",
     )
-
-
-def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Returns the lines of a table, whose first `left` columns are texts."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        texts = [cell.ljust(width) for cell, width in zip(row[:left], widths[:left])]
-        numbers = [cell.rjust(width) for cell, width in zip(row[left:], widths[left:])]
-        lines.append("  ".join(texts + numbers).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return lines

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from persia_tf.base import wire
 from persia_tf.following import slots_of
 from persia_tf.native.capi import SLOTS
-from persia_tf.planning import wire
 from persia_tf.planning.observe import ObservedLookup, Sample
 
 # Steps of a sample that are counted: more say little more of a mean.
@@ -73,7 +73,7 @@ def traffic_of(
     Returns:
         The mean over steps of the sample.
     """
-    steps = _chosen(sample.steps)
+    steps = chosen_steps(sample.steps)
     sums = np.zeros((_COLUMNS, shards))
     for step in steps:
         for session, dtype in wire_dtypes.items():
@@ -111,7 +111,8 @@ class _Sent:
     bags: bool
 
 
-def _chosen(steps: int) -> list[int]:
+def chosen_steps(steps: int) -> list[int]:
+    """Returns which of a sample's steps are counted: all, if they are not many."""
     places = np.linspace(0, steps - 1, min(steps, _MOST_STEPS))
     return sorted(set(places.round().astype(int).tolist()))
 

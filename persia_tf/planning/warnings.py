@@ -10,6 +10,7 @@ from persia_tf.planning.model_tables import ModelTable
 from persia_tf.planning.observe import Sample
 from persia_tf.planning.parts import TablePlan
 from persia_tf.planning.plan import Plan
+from persia_tf.planning.time_warnings import warnings_of_times
 
 _FEW_STEPS = 10
 _LEAST_PART = 0.1
@@ -20,6 +21,7 @@ def warnings_of(plan: Plan, tables: list[ModelTable], sample: Sample) -> list[st
     """Returns a sentence for each thing that makes a plan less certain."""
     return [
         *_of_memory(plan),
+        *warnings_of_times(plan),
         *_of_size(plan),
         *_of_features(sample),
         *(text for pair in zip(plan.tables, tables) for text in _of_table(*pair)),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from persia_tf.planning.memory import SUB_SHARDS
+from persia_tf.base.store_layout import SUB_SHARDS
 
 MEASURED = Path(__file__).with_name("constants.json")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from persia_tf.planning import wire
+from persia_tf.base import wire
 from persia_tf.simulation.setup import Setup
 
 LOOKUP, UPDATE = "lookup", "update"

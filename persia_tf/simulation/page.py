@@ -6,7 +6,7 @@ from html import escape
 from string import Template
 from typing import Any
 
-from persia_tf.planning.page import STYLE, table_html
+from persia_tf.base.tables import STYLE, table_html
 from persia_tf.simulation.text import (
     HEADROOM_LEGEND,
     SENSITIVITY_LEGEND,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from persia_tf.planning.memory import SUB_SHARDS
+from persia_tf.base.store_layout import SUB_SHARDS
 from persia_tf.simulation import core_limits
 from persia_tf.simulation.limit import Facts, Limit
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from persia_tf.base.amounts import count_text, size_text
-from persia_tf.planning.text import aligned
+from persia_tf.base.tables import aligned
 from persia_tf.simulation.fields import FIELDS, shown
 from persia_tf.simulation.limit import Limit
 from persia_tf.simulation.sensitivity import Change

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from cost_fits import fit
 
+from persia_tf.simulation.costs import measured_costs
+
 TERMS = [
     {"call": 1, "row": 10},
     {"call": 1, "row": 1000},
@@ -108,3 +110,10 @@ def test_points_have_one_base():
     assert cost_bench.BASE in cost_bench._POINTS
     assert dataclasses.replace(cost_bench.BASE, batch=8) == cost_bench.SMALL
     assert len(set(cost_bench._POINTS)) == len(cost_bench._POINTS)
+
+
+def test_the_speed_of_the_machine_is_stored(monkeypatch):
+    monkeypatch.setattr(cost_bench, "speed_seconds", lambda: 0.125)
+    facts = cost_bench._facts(0.5, {})
+    assert facts["speed_seconds"] == 0.125
+    assert "speed_seconds" in measured_costs().measured

@@ -93,6 +93,22 @@ def test_a_plan_is_printed_and_written(persia, program, tmp_path):
     assert page.read_text().startswith("<!DOCTYPE html>")
 
 
+def test_times_are_planned_if_asked_for(persia, program):
+    command = persia(
+        *("plan", f"{program}:make", "--json=-", "--shards=2"),
+        *("--step-seconds=0.5", "--staleness=3", "--latency=0.001"),
+        *("--target-rate=100", "--trainer-price=2", "--shard-price=1"),
+    )
+    assert command.wait() == 0, command.stderr
+    plan = json.loads(command.stdout)
+    assert plan["times"]["prices"] == {"trainer": 2.0, "shard": 1.0}
+    assert (plan["times"]["staleness"], plan["times"]["latency"]) == (3, 0.001)
+    [shards] = plan["shards"]
+    # A step of 20 examples takes half a second.
+    assert shards["times"]["trainers"] == 3
+    assert shards["times"]["cost"] > 0
+
+
 def test_json_on_stdout_is_alone_there(persia, program):
     command = persia("plan", f"{program}:make", "--json=-")
     assert command.wait() == 0, command.stderr
@@ -146,6 +162,7 @@ def test_arguments_that_the_plan_refuses_are_told_in_one_line(persia, program):
     for option, told in (
         ("--run-steps=2", "`run_steps` must be at least the number of batches"),
         ("--shards=2000", "`shards` must be an integer from 1 to 1024"),
+        ("--target-rate=9", "`target_rate` is about time, so it needs `time=True`"),
     ):
         command = persia("plan", f"{program}:make", option)
         assert command.wait() == 2

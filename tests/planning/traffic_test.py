@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import persia_tf as ptf
-from persia_tf.planning import wire
+from persia_tf.base import wire
 from persia_tf.planning.balance import over_mean, rows_by_shard
 
 STEPS = 6

@@ -1,0 +1,80 @@
+"""The options of `persia plan` about time."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+_PASSED = (
+    *("time", "step_seconds", "staleness", "latency", "network_gbits"),
+    "target_rate",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options. `ptf.plan` checks their values."""
+    add = parser.add_argument
+    add(
+        "--time",
+        action="store_true",
+        help="also predict times; trains the model for about two seconds, on rows of "
+        "its own, to measure its part of a step",
+    )
+    for option, kind, default, metavar, text in (
+        (
+            "--step-seconds",
+            float,
+            None,
+            "SECONDS",
+            "the time of a step of the model without its lookups, instead of --time",
+        ),
+        (
+            "--staleness",
+            int,
+            None,
+            "STEPS",
+            "how many steps updates may be late, with lookups that are prefetched by "
+            "as many steps (default: the staleness of the cluster)",
+        ),
+        (
+            "--latency",
+            float,
+            0.0,
+            "SECONDS",
+            "the delay of a message to a shard, each direction; unless it is 0, each "
+            "program has a machine like this one (%(default)g)",
+        ),
+        (
+            "--network-gbits",
+            float,
+            10.0,
+            "GBITS",
+            "the rate of a machine's network in Gb/s, each direction (%(default)g)",
+        ),
+        (
+            "--target-rate",
+            float,
+            None,
+            "RATE",
+            "how many examples per second the run should train: tells how many "
+            "trainers it takes, each with a machine like this one",
+        ),
+        (
+            "--trainer-price",
+            float,
+            None,
+            "PRICE",
+            "what a trainer costs per hour: with --shard-price, tells what the run "
+            "costs",
+        ),
+        ("--shard-price", float, None, "PRICE", "what a shard costs per hour"),
+    ):
+        add(option, type=kind, default=default, metavar=metavar, help=text)
+
+
+def options_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the arguments of `ptf.plan` that the options are."""
+    options = {name: getattr(args, name) for name in _PASSED}
+    prices = {"trainer": args.trainer_price, "shard": args.shard_price}
+    given = {name: price for name, price in prices.items() if price is not None}
+    return {**options, "prices": given or None}

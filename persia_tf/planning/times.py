@@ -1,0 +1,177 @@
+"""How long a step takes, and what follows of that: trainers, the run, and its cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+
+from persia_tf.planning.parts import ShardsPlan
+from persia_tf.planning.step_load import StepLoad
+from persia_tf.planning.time_parts import RunTimes, ShardTimes
+from persia_tf.simulation.clock import Clock
+from persia_tf.simulation.costs import Costs
+from persia_tf.simulation.setup import Setup
+from persia_tf.simulation.shard import IO_THREADS
+from persia_tf.simulation.simulate import Simulated, simulate
+from persia_tf.simulation.trainer import AllReduce
+
+MOST_STALENESS = 64
+"""The most staleness that is tried to hide a latency."""
+
+_HIDDEN = 1.05
+_MOST_BUSY = 0.8
+_MOST_TRAINERS = 10_000
+# More unfinished steps than these change nothing, but take long to simulate.
+_MOST_UNFINISHED = 256
+_STEPS = 100
+_WARM_UP = 20
+_GBIT = 1e9 / 8
+
+
+class TimesOfShards:
+    """Predicts times for numbers of shards, by simulating their set-ups.
+
+    Args:
+        load: What a step of a trainer does.
+        run: For which run, and with which machines.
+        run_steps: The steps of the run in all epochs, over all of its trainers.
+        costs: What work takes on this machine.
+    """
+
+    def __init__(
+        self, load: StepLoad, run: RunTimes, run_steps: int, costs: Costs
+    ) -> None:
+        self._load = load
+        self._run = run
+        self._run_steps = run_steps
+        self._costs = costs
+
+    def of(self, planned: ShardsPlan) -> ShardTimes:
+        """Returns the times for a number of shards.
+
+        Args:
+            planned: What that number of shards has to do.
+        """
+        setup = self.setup_of(planned)
+        one = self._simulated(setup)
+        step = 1 / one.per_second
+        trainers = self._trainers(setup, one)
+        rate = run_seconds = cost = None
+        if trainers is not None:
+            rate = self._rate(setup, step, trainers)
+            run_seconds = self._run_steps * self._load.examples / rate
+            cost = self._cost(trainers, planned.shards, run_seconds)
+        busiest_bytes = planned.checkpoint_bytes.value * planned.busiest_rows
+        return ShardTimes(
+            step_seconds=step,
+            examples_per_second=self._load.examples / step,
+            busiest=one.bottleneck,
+            busy=one.busy[one.bottleneck],
+            hiding_staleness=self._hiding_staleness(setup),
+            checkpoint_seconds=busiest_bytes
+            / planned.shards
+            / self._costs.checkpoint_bytes_per_second,
+            trainers=trainers,
+            rate=rate,
+            run_seconds=run_seconds,
+            cost=cost,
+        )
+
+    def setup_of(self, planned: ShardsPlan) -> Setup:
+        """Returns what is simulated: one trainer, with a number of shards."""
+        load, run = self._load, self._run
+        return Setup(
+            shards=planned.shards,
+            tables=load.tables,
+            layers=load.layers,
+            ids=load.ids,
+            rows=load.rows,
+            examples=max(1, round(load.examples)),
+            dim=max(1, round(load.dim)),
+            staleness=min(run.staleness, _MOST_UNFINISHED),
+            dense_seconds=run.own_step_seconds,
+            dense_cores=run.own_step_cores,
+            dense_bytes=load.dense_bytes,
+            same_machine=run.same_machine,
+            cores=_cores(),
+            network_bytes_per_second=run.network_gbits * _GBIT,
+            delay_seconds=run.latency,
+            busiest=max(1.0, planned.busiest_ids),
+        )
+
+    def _simulated(self, setup: Setup) -> Simulated:
+        # As many steps as may be unfinished begin at once, and only then take turns.
+        warm_up = _WARM_UP + setup.staleness
+        return simulate(setup, costs=self._costs, steps=_STEPS, warm_up=warm_up)
+
+    def _hiding_staleness(self, setup: Setup) -> int | None:
+        if setup.delay_seconds == 0:
+            return 0
+
+        def hides(staleness: int) -> bool:
+            late = dataclasses.replace(setup, staleness=staleness)
+            near = dataclasses.replace(late, delay_seconds=0.0)
+            fastest = self._simulated(near).per_second
+            return self._simulated(late).per_second * _HIDDEN >= fastest
+
+        if not hides(MOST_STALENESS):
+            return None
+        # More staleness hides more, so the least one can be found by halving.
+        least, enough = 0, MOST_STALENESS
+        while least < enough:
+            middle = (least + enough) // 2
+            if hides(middle):
+                enough = middle
+            else:
+                least = middle + 1
+        return enough
+
+    def _trainers(self, setup: Setup, one: Simulated) -> int | None:
+        target = self._run.target_rate
+        if target is None:
+            return 1
+        for trainers in range(1, _MOST_TRAINERS + 1):
+            if trainers > 1 and _busy_shards(one, trainers) > _MOST_BUSY:
+                return None
+            if self._rate(setup, 1 / one.per_second, trainers) >= target:
+                return trainers
+        return None
+
+    def _rate(self, setup: Setup, step: float, trainers: int) -> float:
+        """Returns the examples per second of some trainers."""
+        all_reduce = 0.0
+        if trainers > 1:
+            several = dataclasses.replace(setup, trainers=trainers)
+            all_reduce = AllReduce(several, Clock()).seconds
+        return trainers * self._load.examples / (step + all_reduce)
+
+    def _cost(self, trainers: int, shards: int, seconds: float) -> float | None:
+        prices = self._run.prices
+        if prices is None:
+            return None
+        per_hour = trainers * prices.trainer + shards * prices.shard
+        return per_hour * seconds / 3600
+
+
+def _busy_shards(one: Simulated, trainers: int) -> float:
+    """Returns in which part of the time shards' busiest resource is busy.
+
+    Args:
+        one: What one trainer does.
+        trainers: How many trainers do the same. They share the shards' I/O threads.
+    """
+    loads = []
+    for resource, busy in one.busy.items():
+        if resource == "I/O threads of shards":
+            loads.append(busy * math.ceil(trainers / IO_THREADS))
+        elif resource.endswith("shards"):
+            loads.append(busy * trainers)
+    return max(loads)
+
+
+def _cores() -> int:
+    """Returns how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
