@@ -10,7 +10,6 @@ import report_plots
 from report_tables import (
     Table,
     accuracy_table,
-    constants_table,
     limits_table,
     named_figures,
     peers_table,
@@ -59,7 +58,7 @@ _THROUGHPUT = {
     "embedded_over_tf_keras": "rows in the program, over tf_keras's own tables",
 }
 
-# Where the part "constants" writes what the simulator's parts read.
+# Where the part "simulator" writes the constants that the part "paper" reads.
 _COSTS = "{folder}/constants.costs.json"
 
 PARTS = (
@@ -189,26 +188,16 @@ PARTS = (
         reads_data=True,
     ),
     Part(
-        name="constants",
-        title="Simulator: what pieces of work take on this machine",
-        shows=(
-            "`persia simulate` adds up what each piece of work takes. The two parts "
-            "below use what is measured here, not what comes with this release."
-        ),
-        command=("cost_bench.py", "--output", _COSTS),
-        quick=("--quick",),
-        table=constants_table,
-    ),
-    Part(
         name="simulator",
         title="Simulator: predictions against measurement",
         shows=(
-            "Predicted / measured, and how far the prediction is off. The client or "
+            "Predicted / measured, and how far the prediction is off, from what pieces "
+            "of work take on this machine as it is now. The client or "
             "training program, the shards and the proxies share the cores of this "
             "machine. Rates are of calls or of steps. [simulation.md](simulation.md) "
             "says how the simulator works."
         ),
-        command=("simulate_check.py", "--costs", _COSTS),
+        command=("simulate_check.py", "--measure", "--output", _COSTS),
         quick=("--quick",),
         table=simulator_table,
         plots=report_plots.simulator,

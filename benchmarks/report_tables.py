@@ -11,7 +11,6 @@ from typing import Any
 from accuracy_training import MODES
 from staleness_report import names_of
 
-from persia_tf.simulation.costs import Costs, measured_costs
 from persia_tf.simulation.limit import Limit
 from persia_tf.simulation.text import rows_of_limits
 
@@ -31,22 +30,6 @@ PLANNED = {
     "busy_ids": "ids of the busiest shard, over the mean",
     "busy_bytes": "bytes of the busiest shard, over the mean",
     "checkpoint": "bytes of a checkpoint",
-}
-
-# For each constant, what 1 of its unit is and where it is.
-CONSTANTS: dict[str, tuple[float, Callable[[Costs], float]]] = {
-    "a shard, per request of a lookup, µs": (1e6, lambda c: c.lookup.shard.request),
-    "a shard, per row of a lookup, ns": (1e9, lambda c: c.lookup.shard.row),
-    "a shard, per request of an update, µs": (1e6, lambda c: c.update.shard.request),
-    "a shard, per row of an update, ns": (1e9, lambda c: c.update.shard.row),
-    "a trainer, per layer of a step, µs": (1e6, lambda c: c.trainer.table),
-    "a core while all are busy, over one alone": (1.0, lambda c: c.crowded_speed),
-    "a shard writes a checkpoint, MB/s": (
-        1e-6,
-        lambda c: c.checkpoint_bytes_per_second,
-    ),
-    "a shard reads a checkpoint, MB/s": (1e-6, lambda c: c.restore_bytes_per_second),
-    "reads of 4 KiB from the disk, per second": (1.0, lambda c: c.reads_per_second),
 }
 
 SIMULATED_KINDS = {"lookup": "lookups", "update": "updates", "train": "training steps"}
@@ -141,16 +124,6 @@ def planner_table(figures: Mapping[str, Any]) -> Table:
         error = figures[name]
         worst, median = f"{error['worst']:.1%}", f"{error['median']:.1%}"
         rows.append((what, worst, error["of"], median))
-    return rows
-
-
-def constants_table(figures: Mapping[str, Any]) -> Table:
-    """Returns some constants of the simulator, beside those of this release."""
-    here, released = Costs.from_dict({**figures, "measured": {}}), measured_costs()
-    rows: Table = [("constant", "here", "of this release")]
-    for what, (unit, value) in CONSTANTS.items():
-        both = (f"{unit * value(costs):.3g}" for costs in (here, released))
-        rows.append((what, *both))
     return rows
 
 

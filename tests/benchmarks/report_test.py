@@ -15,7 +15,6 @@ import report_plots
 import report_tables
 from report_parts import PARTS, Part
 
-from persia_tf.simulation.costs import measured_costs
 from persia_tf.simulation.limit import Limit
 
 ACCURACY = {
@@ -99,13 +98,6 @@ def test_a_plan_shows_its_worst_set_up():
     error = {"worst": 0.123, "of": "bags", "median": 0.01}
     table = report_tables.planner_table(dict.fromkeys(report_tables.PLANNED, error))
     assert table[1] == ("rows of a table", "12.3%", "bags", "1.0%")
-
-
-def test_constants_are_beside_those_of_the_release():
-    figures = measured_costs().to_dict()
-    del figures["measured"]
-    header, *rows = report_tables.constants_table(figures)
-    assert all(here == released for _, here, released in rows)
 
 
 def test_limits_that_are_far_away_are_left_out():
