@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import peer_environments
-import programs
+import program_runs
 
 _HERE = Path(__file__).resolve().parent
 Result = dict[str, Any]  # What the last line of one turn says.
@@ -58,7 +58,7 @@ def run_side(
     python, environment = _environment(name, side)
     program, *arguments = side.program
     command = [python, str(_HERE / program), *arguments, *map(str, options)]
-    ended = programs.run(command, env=environment, most_seconds=most_seconds)
+    ended = program_runs.run(command, env=environment, most_seconds=most_seconds)
     if ended.reason:
         raise SideFailed(ended.reason)
     check_learned(ended.result["figures"])

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import programs
+import program_runs
 from report_page import write_page
 from report_parts import PARTS, Part, chosen, figures_of
 
@@ -63,7 +63,7 @@ def run_part(
     known = {"{folder}": os.path.relpath(folder, _ROOT), "{commit}": commit}
     command = [_filled(each, known) for each in template]
     begin = time.monotonic()
-    ended = programs.run(_started(command), cwd=_ROOT, most_seconds=most_seconds)
+    ended = program_runs.run(_started(command), cwd=_ROOT, most_seconds=most_seconds)
     run = {
         "template": template,
         "command": _shown(command),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import programs
+import program_runs
 
 _HERE = Path(__file__).resolve().parent
 
@@ -30,7 +30,7 @@ def run_program(
     folder = _HERE if checkout is None else checkout / "benchmarks"
     command = [sys.executable, str(folder / name), *map(str, arguments)]
     env = None if checkout is None else {**os.environ, "PYTHONPATH": str(checkout)}
-    ended = programs.run(command, cwd=checkout, env=env)
+    ended = program_runs.run(command, cwd=checkout, env=env)
     if ended.reason:
         raise SystemExit(f"{' '.join(command)}: {ended.reason}")
     return ended.result

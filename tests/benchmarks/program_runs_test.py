@@ -6,7 +6,7 @@ import sys
 import time
 
 import processes
-import programs
+import program_runs
 import pytest
 
 CHILD = """
@@ -20,13 +20,13 @@ time.sleep({seconds})
 def run(program, folder, **options):
     (folder / "program.py").write_text(program)
     command = [sys.executable, str(folder / "program.py")]
-    return programs.run(command, **options)
+    return program_runs.run(command, **options)
 
 
 def test_the_last_line_is_the_result(tmp_path):
     result = {"benchmark": "x", "figures": {"rate": 1.5}}
     ended = run(f"print('a log')\nprint({json.dumps(result)!r})", tmp_path)
-    assert ended == programs.Ended("", 0, result)
+    assert ended == program_runs.Ended("", 0, result)
 
 
 @pytest.mark.parametrize(
