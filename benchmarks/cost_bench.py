@@ -56,7 +56,7 @@ import cost_training
 import native_programs
 import numpy as np
 from cost_calls import MOST_ROWS, Caller, Measured, Point
-from cost_fits import Fit, fit
+from cost_fits import Fit, bisected, fit
 from shard_processes import running_proxy_processes, running_shards, running_worker
 
 from persia_tf.simulation.costs import CallCosts, Costs, Work, parts_of
@@ -84,7 +84,6 @@ _POINTS = (
 )
 # A call wakes the thread that calls, the shard's, and the client's I/O thread twice.
 _WAKES = 4
-_BISECTIONS = 12
 # The speeds of crowded cores that are tried.
 _SPEEDS = tuple(np.arange(0.5, 1.005, 0.02).tolist())
 _LARGE_WEIGHT, _BASE_WEIGHT = 3.0, 10.0
@@ -375,30 +374,30 @@ def _wake(small: Measured) -> float:
 
 def _with_overlap(costs: Costs, base: dict[str, Measured]) -> Costs:
     """Returns costs with which the rate of calls to one shard is as measured."""
+
+    def overlapping(kind: str, overlap: float) -> Costs:
+        own = dataclasses.replace(getattr(costs, kind), overlap=overlap)
+        return dataclasses.replace(costs, **{kind: own})
+
     for kind in KINDS:
-        low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
-            overlap = (low + high) / 2
-            own = dataclasses.replace(getattr(costs, kind), overlap=overlap)
-            costs = dataclasses.replace(costs, **{kind: own})
-            if _faster(BASE, {kind: base[kind]}, costs) < 1.0:
-                low = overlap
-            else:
-                high = overlap
+        measured = {kind: base[kind]}
+        overlap = bisected(
+            *(0.0, 1.0),
+            lambda o, k=kind, m=measured: _faster(BASE, m, overlapping(k, o)) < 1.0,
+        )
+        costs = overlapping(kind, overlap)
     return costs
 
 
 def _with_balance(costs: Costs, found: Found) -> Costs:
     """Returns costs with which rates of calls to several shards are as measured."""
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        costs = dataclasses.replace(costs, balance=(low + high) / 2)
-        faster = [_faster(point, found[point], costs) for point in _BASE_MANY]
-        if statistics.geometric_mean(faster) < 1.0:
-            low = costs.balance
-        else:
-            high = costs.balance
-    return costs
+
+    def is_too_slow(balance: float) -> bool:
+        tried = dataclasses.replace(costs, balance=balance)
+        faster = [_faster(point, found[point], tried) for point in _BASE_MANY]
+        return statistics.geometric_mean(faster) < 1.0
+
+    return dataclasses.replace(costs, balance=bisected(0.0, 1.0, is_too_slow))
 
 
 def _faster(point: Point, measured: dict[str, Measured], costs: Costs) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import workload_w1
-from cost_fits import fit
+from cost_fits import bisected, fit
 from turns import run_program
 
 from persia_tf.simulation.costs import Costs, Work
@@ -19,7 +19,6 @@ from persia_tf.simulation.simulate import simulate
 
 _BATCHES = (4096, 512)
 _QUICK_BATCHES = (256, 64)
-_BISECTIONS = 12
 _ROW_BYTES = 4 * workload_w1.DIM
 
 
@@ -103,19 +102,20 @@ def _with_call(costs: Costs, rates: Mapping[Training, float]) -> Costs:
     What a step takes besides is the difference of large processor times, so that the
     fit tells its parts per layer and id, and hardly its part per step.
     """
-    low, high = 0.0, 1.0 / min(rates.values())
-    for _ in range(_BISECTIONS):
-        trainer = dataclasses.replace(costs.trainer, call=(low + high) / 2)
-        costs = dataclasses.replace(costs, trainer=trainer)
+
+    def with_call(call: float) -> Costs:
+        trainer = dataclasses.replace(costs.trainer, call=call)
+        return dataclasses.replace(costs, trainer=trainer)
+
+    def is_too_fast(call: float) -> bool:
         faster = [
-            simulate(setup_of(training), costs=costs, steps=100).per_second / rate
+            simulate(setup_of(training), costs=with_call(call), steps=100).per_second
+            / rate
             for training, rate in rates.items()
         ]
-        if statistics.geometric_mean(faster) > 1.0:
-            low = trainer.call
-        else:
-            high = trainer.call
-    return costs
+        return statistics.geometric_mean(faster) > 1.0
+
+    return with_call(bisected(0.0, 1.0 / min(rates.values()), is_too_fast))
 
 
 def setup_of(training: Training, **others: Any) -> Setup:
