@@ -183,16 +183,24 @@ def measure(arguments: argparse.Namespace, found: Found | None = None) -> Costs:
     found = found or _calls(arguments)
     if arguments.calls is not None:
         _keep(found, arguments.calls)
-    errors: dict[str, float] = {}
     crowded_speed = _crowded_speed(found)
-    kinds = {kind: _call_costs(kind, found, crowded_speed, errors) for kind in KINDS}
+    works = {kind: _works(kind, found, crowded_speed) for kind in KINDS}
+    errors = {
+        f"{kind} {thread}": fitted.worst_error
+        for kind, threads in works.items()
+        for thread, fitted in threads.items()
+    }
+    kinds = {kind: _call_costs(found[BASE][kind], works[kind]) for kind in KINDS}
     proxy = _proxy(arguments)
     costs = Costs(
         lookup=kinds[LOOKUP],
         update=kinds[UPDATE],
         trainer=Work(),
         wake_seconds=statistics.mean(_wake(found[SMALL][kind]) for kind in KINDS),
-        cold_seconds=_cold_seconds(found, crowded_speed),
+        # How much longer a shard's thread needs that has slept.
+        cold_seconds=statistics.mean(
+            works[kind]["shard"].takes["cold"] for kind in KINDS
+        ),
         crowded_speed=crowded_speed,
         balance=1.0,
         proxy_request=proxy.takes["message"],
@@ -269,13 +277,6 @@ def _misfit(found: Found, crowded_speed: float) -> float:
     return sum(each["shard"].sum_of_squares for each in works)
 
 
-def _cold_seconds(found: Found, crowded_speed: float) -> float:
-    """Returns how much longer a shard's thread needs that has slept."""
-    return statistics.mean(
-        _works(kind, found, crowded_speed)["shard"].takes["cold"] for kind in KINDS
-    )
-
-
 def _works(kind: str, found: Found, crowded_speed: float) -> dict[str, Fit]:
     """Fits what calls take of each thread, while it has a core for itself."""
     terms = [_terms(point, each[kind].rows) for point, each in found.items()]
@@ -304,15 +305,12 @@ def _works(kind: str, found: Found, crowded_speed: float) -> dict[str, Fit]:
     return works
 
 
-def _call_costs(
-    kind: str, found: Found, crowded_speed: float, errors: dict[str, float]
-) -> CallCosts:
+def _call_costs(base: Measured, fits: Mapping[str, Fit]) -> CallCosts:
+    """Returns what a kind of call takes, by the fit of each thread."""
     works = {}
-    for thread, fitted in _works(kind, found, crowded_speed).items():
-        errors[f"{kind} {thread}"] = fitted.worst_error
+    for thread, fitted in fits.items():
         takes = {name: fitted.takes[name] for name in fitted.takes if name != "cold"}
         works[thread] = Work(**takes)
-    base = found[BASE][kind]
     quantiles = base.quantile(np.linspace(0, 1, _QUANTILES)) / base.quantile(0.5)
     return CallCosts(
         **works,

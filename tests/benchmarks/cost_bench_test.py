@@ -67,15 +67,16 @@ def test_calls_cost_what_their_threads_took():
         }
         for point, rows in ((cost_bench.BASE, 20_000), (cost_bench.SMALL, 50))
     }
-    errors = {}
-    costs = cost_bench._call_costs(cost_bench.LOOKUP, found, 1.0, errors)
+    kind = cost_bench.LOOKUP
+    works = cost_bench._works(kind, found, 1.0)
+    costs = cost_bench._call_costs(found[cost_bench.BASE][kind], works)
     terms = cost_bench._work_terms(cost_bench.BASE, 20_000)
     assert costs.shard.seconds(*terms) == pytest.approx(1e-3, rel=0.01)
     assert costs.io.seconds(*terms) == pytest.approx(4e-4, rel=0.01)
     assert costs.shard.call == costs.io.call == 0
     assert len(costs.spread) == 201
     assert costs.spread[::100] == (0.5, 1.0, 2.0)
-    assert max(errors.values()) < 0.01
+    assert max(each.worst_error for each in works.values()) < 0.01
 
 
 def test_slow_times_are_found_again():
