@@ -57,6 +57,7 @@ import native_programs
 import numpy as np
 from cost_calls import MOST_ROWS, Caller, Measured, Point
 from cost_fits import Fit, bisected, fit
+from cost_training import Trained, Training, TrainingRounds
 from shard_processes import running_proxy_processes, running_shards, running_worker
 
 from persia_tf.simulation.costs import CallCosts, Costs, Work, parts_of
@@ -94,6 +95,9 @@ _DISTANCES = (1, 8)
 _LEAST_ALIKE, _MOST_ALIKE = 0.01, 0.99
 # Of the base, the 99th percentile is needed, which few calls do not tell.
 _BASE_TIMES = 2
+_TRAINING_ROUNDS = 3
+_LEAST_BALANCE = 0.1
+_FITTED_CALLS = 4000
 
 Found = dict[Point, dict[str, Measured]]
 
@@ -173,12 +177,17 @@ def running_call_rounds(most_rows: int) -> Iterator[CallRounds]:
         yield CallRounds(callers)
 
 
-def measure(arguments: argparse.Namespace, found: Found | None = None) -> Costs:
+def measure(
+    arguments: argparse.Namespace,
+    found: Found | None = None,
+    trainings: Mapping[Training, Trained] | None = None,
+) -> Costs:
     """Measures all constants, and writes them to a file, if there is one.
 
     Args:
         arguments: Those of this program.
         found: What calls take. Defaults to None: they are measured first.
+        trainings: What trainings took. Defaults to None: they are measured last.
     """
     found = found or _calls(arguments)
     if arguments.calls is not None:
@@ -210,7 +219,7 @@ def measure(arguments: argparse.Namespace, found: Found | None = None) -> Costs:
     )
     costs = _with_balance(_with_overlap(costs, found[BASE]), found)
     costs = _with_workers(costs, arguments)
-    trainer = cost_training.trainer_work(costs, arguments.quick)
+    trainer = cost_training.trainer_work(costs, trainings or _trainings(arguments))
     costs = dataclasses.replace(costs, trainer=trainer)
     if arguments.output:
         text = json.dumps(_rounded(costs.to_dict()), indent=1)
@@ -252,6 +261,13 @@ def _keep(found: Found, path: Path) -> None:
         for p, e in found.items()
     ]
     path.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _trainings(arguments: argparse.Namespace) -> Mapping[Training, Trained]:
+    rounds = TrainingRounds(arguments.quick)
+    for _ in range(1 if arguments.quick else _TRAINING_ROUNDS):
+        rounds.measure()
+    return rounds.found
 
 
 def _rounds(caller: Caller, arguments: argparse.Namespace) -> dict[str, Measured]:
@@ -388,20 +404,28 @@ def _with_overlap(costs: Costs, base: dict[str, Measured]) -> Costs:
 
 
 def _with_balance(costs: Costs, found: Found) -> Costs:
-    """Returns costs with which rates of calls to several shards are as measured."""
+    """Returns costs with which rates of calls to several shards are as measured.
+
+    With less balance than the least that is tried, threads stay where they began, which
+    happens to be good places.
+    """
 
     def is_too_slow(balance: float) -> bool:
         tried = dataclasses.replace(costs, balance=balance)
         faster = [_faster(point, found[point], tried) for point in _BASE_MANY]
         return statistics.geometric_mean(faster) < 1.0
 
-    return dataclasses.replace(costs, balance=bisected(0.0, 1.0, is_too_slow))
+    return dataclasses.replace(
+        costs, balance=bisected(_LEAST_BALANCE, 1.0, is_too_slow)
+    )
 
 
 def _faster(point: Point, measured: dict[str, Measured], costs: Costs) -> float:
     """Returns the simulated rate of calls over the measured one, on the mean."""
     return statistics.geometric_mean(
-        simulate_calls(kind, setup_of(point, each.rows), costs=costs).per_second
+        simulate_calls(
+            kind, setup_of(point, each.rows), costs=costs, calls=_FITTED_CALLS
+        ).per_second
         / each.per_second
         for kind, each in measured.items()
     )

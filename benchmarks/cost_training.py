@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import workload_w1
@@ -19,6 +19,8 @@ from persia_tf.simulation.simulate import simulate
 
 _BATCHES = (4096, 512)
 _QUICK_BATCHES = (256, 64)
+_LAYERS = {"joined": 1, "separate": workload_w1.FEATURES}
+_PASSES = 3
 _ROW_BYTES = 4 * workload_w1.DIM
 
 
@@ -50,6 +52,19 @@ class Training:
     dense: Dense
 
 
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """What training took.
+
+    Attributes:
+        per_second: Its steps per second.
+        cpu_seconds: The processor time of the program per step.
+    """
+
+    per_second: float
+    cpu_seconds: float
+
+
 def dense_part(batch: int, quick: bool) -> Dense:
     """Measures the dense part of the click model's step."""
     said = train("--embedding", "ready", batch=batch, quick=quick)
@@ -64,58 +79,106 @@ def rows_of(batch: int) -> float:
     return sum(len(set(each.ravel().tolist())) for each in ids) / len(ids)
 
 
-def trainer_work(costs: Costs, quick: bool) -> Work:
-    """Measures `Costs.trainer`, by training with one shard.
+class TrainingRounds:
+    """Trains, in rounds, what `Costs.trainer` comes from: with one shard.
+
+    Args:
+        quick: Whether to train only for a smoke test.
+    """
+
+    def __init__(self, quick: bool) -> None:
+        self._quick = quick
+        self.batches = _QUICK_BATCHES if quick else _BATCHES
+        self._dense: dict[int, list[Dense]] = {batch: [] for batch in self.batches}
+        self._said: dict[tuple[int, str], list[dict[str, Any]]] = {
+            (batch, layers): [] for batch in self.batches for layers in _LAYERS
+        }
+
+    def measure(self) -> None:
+        """Trains each once."""
+        for batch, dense in self._dense.items():
+            dense.append(dense_part(batch, self._quick))
+            for layers in _LAYERS:
+                options = ("--embedding", "persia-remote", "--shards", 1)
+                options += ("--layers", layers)
+                said = train(*options, batch=batch, quick=self._quick)
+                self._said[batch, layers].append(said)
+
+    def dense(self, batch: int) -> Dense:
+        """Returns the dense part of a step with such a batch."""
+        return median_of(self._dense[batch])
+
+    @property
+    def found(self) -> dict[Training, Trained]:
+        """What each training took, the median of all rounds."""
+        return {
+            Training(batch, _LAYERS[layers], self.dense(batch)): Trained(
+                statistics.median(each["samples_per_second"] for each in said) / batch,
+                statistics.median(each["program_cpu_ms_per_step"] for each in said)
+                / 1e3,
+            )
+            for (batch, layers), said in self._said.items()
+        }
+
+
+def median_of(parts: Sequence[Dense]) -> Dense:
+    """Returns the median of dense parts."""
+    return Dense(*map(statistics.median, zip(*map(dataclasses.astuple, parts))))
+
+
+def trainer_work(costs: Costs, found: Mapping[Training, Trained]) -> Work:
+    """Returns `Costs.trainer`: what a step takes, per call, layer and id.
+
+    Processor times tell what a layer takes. They are differences of large ones, and
+    leave out what threads wait for each other, so that the rates of training tell what
+    a step and an id take.
 
     Args:
         costs: What calls take.
-        quick: Whether to train only for a smoke test.
-
-    Returns:
-        What a step takes, per call, layer and id.
+        found: What trainings took.
     """
-    terms, seconds, rates = [], [], {}
-    for batch in _QUICK_BATCHES if quick else _BATCHES:
-        dense = dense_part(batch, quick)
-        for layers in ("joined", "separate"):
-            said = train(
-                *("--embedding", "persia-remote", "--shards", 1),
-                *("--layers", layers),
-                batch=batch,
-                quick=quick,
-            )
-            used = said["program_cpu_ms_per_step"] / 1e3 - dense.cores * dense.seconds
-            used = used * costs.crowded_speed - _calls(costs, rows_of(batch))
-            count = 1 if layers == "joined" else workload_w1.FEATURES
-            ids = workload_w1.FEATURES * batch
-            terms.append({"call": 1, "table": count, "row": ids})
-            seconds.append(max(used, 1e-6))
-            training = Training(batch, count, dense)
-            rates[training] = said["samples_per_second"] / batch
-    costs = dataclasses.replace(costs, trainer=Work(**fit(terms, seconds).takes))
-    return _with_call(costs, rates).trainer
+    terms, seconds = [], []
+    for training, trained in found.items():
+        dense = training.dense
+        used = trained.cpu_seconds - dense.cores * dense.seconds
+        used = used * costs.crowded_speed - _calls(costs, rows_of(training.batch))
+        terms.append(_counts(training))
+        seconds.append(max(used, 1e-6))
+    trainer = Work(**fit(terms, seconds).takes)
+    costs = dataclasses.replace(costs, trainer=trainer)
+    large, small = (
+        {training: each for training, each in found.items() if training.batch == batch}
+        for batch in sorted({each.batch for each in found}, reverse=True)
+    )
+    for _ in range(_PASSES):
+        costs = _as_fast(costs, "row", large)
+        costs = _as_fast(costs, "call", small)
+    return costs.trainer
 
 
-def _with_call(costs: Costs, rates: Mapping[Training, float]) -> Costs:
-    """Returns costs with which simulated steps per second are as measured.
+def _counts(training: Training) -> dict[str, float]:
+    ids = workload_w1.FEATURES * training.batch
+    return {"call": 1, "table": training.layers, "row": ids}
 
-    What a step takes besides is the difference of large processor times, so that the
-    fit tells its parts per layer and id, and hardly its part per step.
-    """
 
-    def with_call(call: float) -> Costs:
-        trainer = dataclasses.replace(costs.trainer, call=call)
+def _as_fast(costs: Costs, name: str, found: Mapping[Training, Trained]) -> Costs:
+    """Returns costs of which one makes simulated training as fast as measured."""
+
+    def with_one(taken: float) -> Costs:
+        trainer = dataclasses.replace(costs.trainer, **{name: taken})
         return dataclasses.replace(costs, trainer=trainer)
 
-    def is_too_fast(call: float) -> bool:
+    def is_too_fast(taken: float) -> bool:
+        tried = with_one(taken)
         faster = [
-            simulate(setup_of(training), costs=with_call(call), steps=100).per_second
-            / rate
-            for training, rate in rates.items()
+            simulate(setup_of(training), costs=tried, steps=100).per_second
+            / trained.per_second
+            for training, trained in found.items()
         ]
         return statistics.geometric_mean(faster) > 1.0
 
-    return with_call(bisected(0.0, 1.0 / min(rates.values()), is_too_fast))
+    most = min(1 / each.per_second / _counts(t)[name] for t, each in found.items())
+    return with_one(bisected(0.0, most, is_too_fast))
 
 
 def setup_of(training: Training, **others: Any) -> Setup:
@@ -157,7 +220,7 @@ def train(*options: object, batch: int, quick: bool) -> dict[str, Any]:
         batch: Examples per step.
         quick: Whether to train only for a smoke test.
     """
-    options += ("--batch", batch, "--windows", 4, "--seconds", 2)
+    options += ("--batch", batch, "--windows", 3, "--seconds", 2)
     if quick:
         options += ("--quick",)
     return run_program("train_throughput.py", *options)["figures"]

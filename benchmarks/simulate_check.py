@@ -26,7 +26,7 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ import native_programs
 import numpy as np
 import workload_w1
 from cost_calls import MOST_ROWS, Caller, Measured
+from cost_training import Trained, Training, TrainingRounds
 from results_file import write_section
 from shard_processes import ShardProcess, running_proxies, running_shards
 
@@ -115,12 +116,12 @@ class Found:
 
 def main() -> None:
     arguments = parse_arguments()
-    found, calls = (
-        (measured_again(arguments.against), None)
-        if arguments.against
-        else measure(arguments)
-    )
-    costs = _costs(arguments, calls)
+    calls, trainings = None, None
+    if arguments.against:
+        found = measured_again(arguments.against)
+    else:
+        found, calls, trainings = measure(arguments)
+    costs = _costs(arguments, calls, trainings)
     compared = compare(found, costs)
     print(table(compared))
     if arguments.write:
@@ -155,7 +156,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--only", choices=("calls", "training"), help="check only these")
     add("--rounds", type=int, default=40, help="of each set-up (%(default)s)")
     add("--seconds", type=float, default=0.15, help="of a round (%(default)s)")
-    add("--turns", type=int, default=2, help="of training (%(default)s)")
+    add("--turns", type=int, default=3, help="of training (%(default)s)")
     add("--in-flight", type=int, nargs="+", default=[1, 4], help="calls in flight")
     add("--write", action="store_true", help="write the table to docs/simulation.md")
     arguments = parser.parse_args()
@@ -167,9 +168,13 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def _costs(arguments: argparse.Namespace, calls: cost_bench.Found | None) -> Costs:
+def _costs(
+    arguments: argparse.Namespace,
+    calls: cost_bench.Found | None,
+    trainings: Mapping[Training, Trained] | None,
+) -> Costs:
     if arguments.measure:
-        return cost_bench.measure(arguments, calls)
+        return cost_bench.measure(arguments, calls, trainings)
     return measured_costs(arguments.costs) if arguments.costs else measured_costs()
 
 
@@ -179,11 +184,18 @@ def measured_again(path: Path) -> Found:
     return Found.from_dict(json.loads(last)["measured"])
 
 
-def measure(arguments: argparse.Namespace) -> tuple[Found, cost_bench.Found | None]:
-    """Measures all set-ups, and the calls that tell the constants, if asked to."""
+def measure(
+    arguments: argparse.Namespace,
+) -> tuple[Found, cost_bench.Found | None, Mapping[Training, Trained] | None]:
+    """Measures all set-ups, and what tells the constants, if asked to.
+
+    Returns:
+        What was measured of the set-ups, of calls for constants, and of trainings for
+        constants.
+    """
     batch = 256 if arguments.quick else workload_w1.BATCH
     figures: list[tuple[Case, dict[str, float]]] = []
-    rows, dense, of_costs = 0.0, None, None
+    rows, dense, of_costs, trainings = 0.0, None, None, None
     if arguments.only != "training":
         calls, of_costs = _measure_calls(arguments)
         rows = calls[0][1].rows
@@ -192,9 +204,11 @@ def measure(arguments: argparse.Namespace) -> tuple[Found, cost_bench.Found | No
             for case, each in calls
         ]
     if arguments.only != "calls":
-        dense, rates = _measure_training(arguments, batch)
+        rounds = TrainingRounds(arguments.quick) if arguments.measure else None
+        dense, rates = _measure_training(arguments, batch, rounds)
         figures += [(case, {PER_SECOND: rate}) for case, rate in rates.items()]
-    return Found(figures, rows, batch, dense), of_costs
+        trainings = rounds and rounds.found
+    return Found(figures, rows, batch, dense), of_costs, trainings
 
 
 def compare(found: Found, costs: Costs) -> list[Compared]:
@@ -278,19 +292,20 @@ def _caller(
 
 
 def _measure_training(
-    arguments: argparse.Namespace, batch: int
+    arguments: argparse.Namespace, batch: int, rounds: TrainingRounds | None
 ) -> tuple[cost_training.Dense, dict[Case, float]]:
     """Returns the dense part of a step, and steps per second of all set-ups."""
     cases = [Case("train", n, d) for n in arguments.shards for d in DELAYS_MS]
     found: dict[Case, list[float]] = {case: [] for case in cases}
     dense = []
-    for _ in range(arguments.turns):
+    for number in range(arguments.turns):
+        if rounds is not None:
+            rounds.measure()
         dense.append(cost_training.dense_part(batch, arguments.quick))
         for case in cases:
             found[case].append(_steps_per_second(case, batch, arguments.quick))
-    alone = cost_training.Dense(
-        *(float(np.median(each)) for each in zip(*map(dataclasses.astuple, dense)))
-    )
+        _log(f"trained in turn {number + 1} of {arguments.turns}")
+    alone = cost_training.median_of(dense)
     rates = {case: float(np.median(each)) for case, each in found.items()}
     return alone, rates
 

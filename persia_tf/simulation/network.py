@@ -31,7 +31,7 @@ class Machine:
             setup.cores,
             crowded_speed=costs.crowded_speed,
             balance=costs.balance,
-            balance_seconds=costs.lookup.slow_seconds,
+            balance_seconds=2 * costs.lookup.slow_seconds,
             random=random,
         )
         if setup.same_machine:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import itertools
-import math
 from collections import deque
 
 import numpy as np
@@ -109,8 +108,10 @@ class Processor:
         cores: How many there are.
         crowded_speed: Their speed while all are busy.
         balance: The part of the time in which idle cores take jobs.
-        balance_seconds: How long they do so, or do not, on the mean.
-        random: Draws such times. Defaults to None: seeded by 0.
+        balance_seconds: The period in which they do so for that part. Defaults to 0:
+            each time is drawn.
+        random: Draws where in a period the processor begins. Defaults to None: seeded
+            by 0.
     """
 
     def __init__(
@@ -127,8 +128,7 @@ class Processor:
         self._balance = balance
         self._balance_seconds = balance_seconds
         self._random = random or np.random.default_rng(0)
-        self._balances = self._random.random() < balance
-        self._drawn_at = clock.now
+        self._begun = self._random.random()
         self._cores = [Core() for _ in range(cores)]
         self._idle = dict.fromkeys(range(cores))  # In the order of becoming idle.
         self._ends: list[tuple[float, int, int]] = []
@@ -232,15 +232,15 @@ class Processor:
         job.then()
 
     def _is_balanced(self) -> bool:
-        """Returns whether idle cores take jobs now."""
-        passed = self._clock.now - self._drawn_at
-        self._drawn_at = self._clock.now
-        stays = 0.0
-        if self._balance_seconds > 0:
-            stays = math.exp(-passed / self._balance_seconds)
-        if self._random.random() >= stays:
-            self._balances = self._random.random() < self._balance
-        return bool(self._balances)
+        """Returns whether idle cores take jobs now.
+
+        They take turns to do so and not, and are not drawn: the mean of few periods is
+        then what it is of many.
+        """
+        if self._balance_seconds == 0:
+            return bool(self._random.random() < self._balance)
+        periods = self._begun + self._clock.now / self._balance_seconds
+        return periods % 1.0 < self._balance
 
     def _take_job(self, idle: int) -> None:
         """Lets a core that has become idle take a job, if one waits and it may."""
