@@ -56,10 +56,11 @@ import cost_training
 import native_programs
 import numpy as np
 from cost_calls import MOST_ROWS, Caller, Measured, Point
-from cost_fits import Fit, bisected, fit
+from cost_fits import Fit, fit
 from cost_training import Trained, Training, TrainingRounds
 from shard_processes import running_proxy_processes, running_shards, running_worker
 
+from persia_tf.simulation.bisection import bisected
 from persia_tf.simulation.costs import CallCosts, Costs, Work, parts_of
 from persia_tf.simulation.messages import LOOKUP, UPDATE, sizes_of
 from persia_tf.simulation.setup import Setup

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 # The cyclic descent below has converged long before.
 _PASSES = 5_000
-_BISECTIONS = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,20 +61,3 @@ def fit(
         worst_error=float(np.max(np.abs(left / scale))),
         sum_of_squares=float(left @ left),
     )
-
-
-def bisected(least: float, most: float, is_too_low: Callable[[float], bool]) -> float:
-    """Returns about the number from which on numbers are not too low any more.
-
-    Args:
-        least: The least number that it may be.
-        most: The greatest one.
-        is_too_low: Whether a number is too low.
-    """
-    for _ in range(_BISECTIONS):
-        middle = (least + most) / 2
-        if is_too_low(middle):
-            least = middle
-        else:
-            most = middle
-    return middle

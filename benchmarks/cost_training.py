@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import workload_w1
-from cost_fits import bisected, fit
+from cost_fits import fit
 from turns import run_program
 
+from persia_tf.simulation.bisection import bisected
 from persia_tf.simulation.costs import Costs, Work
 from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.simulate import simulate

@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--time",
         action="store_true",
-        help="also predict times; trains the model for about two seconds, on rows of "
-        "its own, to measure its part of a step",
+        help="also predict times; tries the model: trains it for about two seconds, "
+        "with each number of shards up to 8, which are started for that",
     )
     for option, kind, default, metavar, text in (
         (

@@ -1,7 +1,8 @@
-"""Times a model's steps on this machine, with rows in a store of this process."""
+"""Times a model's steps on this machine, with shards that nothing else uses."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -11,8 +12,8 @@ import tensorflow as tf
 from persia_tf.layers.replicas import strategy_of
 from persia_tf.ops.stand_in import stood_in_by
 from persia_tf.planning.model_tables import ModelTable
-from persia_tf.planning.private_rows import private_sessions
 from persia_tf.planning.step_clock import StepClock, TimedSteps
+from persia_tf.planning.trial_shards import trial_sessions
 from persia_tf.planning.unchanged import unchanged
 
 _ENDLESS = 10**6
@@ -40,26 +41,35 @@ class KeptBatches(Iterator[Any]):
         return batch
 
 
-def embedded_step(
-    model: Any, sample: Iterable[Any], steps: int, tables: Sequence[ModelTable]
+def tried_step(
+    model: Any,
+    sample: Iterable[Any],
+    steps: int,
+    tables: Sequence[ModelTable],
+    shards: int,
 ) -> TimedSteps:
-    """Measures the time of a model's step on this machine, without its shards.
+    """Measures the time of a model's step with shards on this machine.
 
     The model is trained by `fit` for some seconds, and is then as it was before. Its
-    rows are meanwhile in a store of this process that nothing else uses, so no shard is
-    asked, and no row of the model's tables is created or changed.
+    rows are meanwhile on shards that are started for it, so the model's own shards are
+    not asked, and no row of its tables is created or changed.
 
     Args:
         model: A Keras model that is compiled and built.
         sample: Batches as `fit` takes them, which `check_can_be_timed` has passed.
         steps: How many of them there are.
         tables: The model's tables.
+        shards: How many shards are started.
 
     Raises:
+        UnavailableError: if a shard does not start.
         ValueError: if the model cannot be trained with these batches.
     """
     clock = StepClock()
-    with private_sessions(tables) as sessions, unchanged(model), stood_in_by(sessions):
+    with contextlib.ExitStack() as stack:
+        sessions = stack.enter_context(trial_sessions(tables, shards))
+        stack.enter_context(unchanged(model))
+        stack.enter_context(stood_in_by(sessions))
         try:
             model.fit(
                 _repeated(sample, steps),

@@ -11,21 +11,21 @@ import numpy as np
 from persia_tf._keras import keras
 from persia_tf.base import checks, sizes
 from persia_tf.planning.grown_table import GrownTable
+from persia_tf.planning.machine import this_machine
 from persia_tf.planning.model_tables import ModelTable, tables_of
 from persia_tf.planning.observe import Sample, observe
 from persia_tf.planning.own_step import (
     KeptBatches,
     check_can_be_timed,
-    embedded_step,
 )
 from persia_tf.planning.plan import Plan
 from persia_tf.planning.run_times import costs_here, run_times
 from persia_tf.planning.shard_numbers import MOST_SHARDS, least_shards, shards_plan
 from persia_tf.planning.step_clock import TimedSteps
 from persia_tf.planning.step_load import load_of
-from persia_tf.planning.store_work import without_store
 from persia_tf.planning.time_options import TimeOptions, checked_options
 from persia_tf.planning.times import TimesOfShards
+from persia_tf.planning.trials import Trials
 from persia_tf.planning.warnings import warnings_of
 from persia_tf.simulation.costs import Work
 
@@ -59,8 +59,9 @@ def plan(
 
     Needs no shard: a model whose layers have no cluster is planned in this process.
 
-    With `time` or `step_seconds`, the plan also has the time of a step, simulated with
-    the costs of requests that benchmarks have measured.
+    With `time` or `step_seconds`, the plan also has the time of a step: the model's own
+    part is measured in a short trial, or given, and requests are simulated with the
+    costs that benchmarks have measured.
 
     Example:
 
@@ -90,10 +91,11 @@ def plan(
             takes it: a number of bytes, or a text such as `"64GiB"`. The plan then says
             which numbers of shards fit, by the upper end of the interval of the busiest
             shard's memory, and the least number that does. Defaults to None: no limit.
-        time: Whether to predict times. The model is then trained on the sample for
-            about two seconds, at most about 20, with rows that only this measurement
-            uses, and is afterwards as it was before. It must be compiled, and the
-            sample have labels. Defaults to False.
+        time: Whether to predict times. The model is then tried: it is trained on the
+            sample for about two seconds, at most about 20, with each number of `shards`
+            up to 8, on this machine, and is afterwards as it was before. If each
+            program is to have a machine of its own, it is tried with one shard. It must
+            be compiled, and the sample have labels. Defaults to False.
         step_seconds: The time of a step of the model without its lookups, if it is
             known. It is given instead of `time`, for example for another machine.
             Defaults to None.
@@ -125,7 +127,8 @@ def plan(
             time are given without `time` and `step_seconds`; or if `time` is True and
             the model is not compiled, or cannot be trained on the sample.
         PersiaError: when layers are built whose cluster has shards: if a shard does not
-            answer, or a table has other settings.
+            answer, or a table has other settings; or if the shards of a trial do not
+            start.
     """
     checks.instance("model", model, keras.Model, "a Keras model")
     if steps is not None:
@@ -171,7 +174,7 @@ def plan(
         warnings=(),
     )
     if options.is_asked:
-        planned = _with_times(planned, options, model, sample, read, tables)
+        planned = _with_times(planned, options, model, sample, read, tables, grown)
     return dataclasses.replace(
         planned, warnings=tuple(warnings_of(planned, tables, read))
     )
@@ -184,21 +187,34 @@ def _with_times(
     sample: Any,
     read: Sample,
     tables: Sequence[ModelTable],
+    grown: Sequence[GrownTable],
 ) -> Plan:
     load = load_of(model, read)
     costs, speed = costs_here()
+    run = run_times(options, tables, speed)
+    machine = this_machine()
     if options.step_seconds is None:
-        timed = embedded_step(model, sample, read.steps, tables)
-        own = without_store(timed, load, costs)
-        # The ops that TensorFlow runs for lookups were timed with the others.
+        # The ops that TensorFlow runs for lookups are of the own part, too.
         costs = dataclasses.replace(costs, trainer=Work())
-    else:
-        own = TimedSteps(options.step_seconds, 1.0)
-    run = run_times(options, own, tables, speed)
+    trials = Trials(
+        *(model, sample, read.steps, tables, load),
+        planned=lambda number: shards_plan(grown, read, number, None),
+        costs=costs,
+        machine=machine,
+    )
     run_steps = planned.run_steps * planned.epochs
-    times = TimesOfShards(load, run, run_steps, costs)
-    shards = (dataclasses.replace(x, times=times.of(x)) for x in planned.shards)
-    return dataclasses.replace(planned, shards=tuple(shards), times=run)
+    times = TimesOfShards(load, run, run_steps, costs, machine.cores)
+
+    def own(shards: int) -> TimedSteps:
+        if options.step_seconds is not None:
+            return TimedSteps(options.step_seconds, 1.0)
+        return trials.own_part(shards, run.same_machine)
+
+    timed = (
+        dataclasses.replace(each, times=times.of(each, own(each.shards)))
+        for each in planned.shards
+    )
+    return dataclasses.replace(planned, shards=tuple(timed), times=run)
 
 
 def _checked_shards(shards: int | Sequence[int]) -> list[int]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import tensorflow as tf
-
 from persia_tf.planning.model_tables import ModelTable
-from persia_tf.planning.step_clock import TimedSteps
 from persia_tf.planning.time_options import TimeOptions
 from persia_tf.planning.time_parts import RunTimes
 from persia_tf.simulation.costs import Costs, measured_costs
@@ -16,7 +13,6 @@ from persia_tf.simulation.speed import MEASURED_KEY, at_speed, speed_seconds
 
 def run_times(
     options: TimeOptions,
-    own: TimedSteps,
     tables: Sequence[ModelTable],
     speed: float | None,
 ) -> RunTimes:
@@ -24,7 +20,6 @@ def run_times(
 
     Args:
         options: What is asked for.
-        own: The time of the model's own part of a step.
         tables: The tables of the model.
         speed: The speed of this machine, from `costs_here`.
     """
@@ -32,8 +27,6 @@ def run_times(
     if staleness is None:
         staleness = min(table.staleness for table in tables)
     return RunTimes(
-        own_step_seconds=own.seconds,
-        own_step_cores=0.0 if _has_accelerator() else own.cores,
         is_measured=options.time,
         staleness=staleness,
         same_machine=options.same_machine,
@@ -58,7 +51,3 @@ def costs_here() -> tuple[Costs, float | None]:
         return costs, None
     here = speed_seconds()
     return at_speed(costs, here), here / known
-
-
-def _has_accelerator() -> bool:
-    return bool(tf.config.list_logical_devices("GPU"))

@@ -10,7 +10,9 @@ import tensorflow as tf
 
 from persia_tf.layers import PersiaEmbedding, PersiaEmbeddings
 from persia_tf.planning.observe import Sample
+from persia_tf.planning.parts import ShardsPlan
 from persia_tf.planning.traffic import chosen_steps
+from persia_tf.simulation.setup import Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +36,31 @@ class StepLoad:
     rows: float
     dim: float
     dense_bytes: int
+
+    @property
+    def row_bytes(self) -> float:
+        """The bytes of a row's weights in a message."""
+        return 4 * self.dim
+
+    def setup(self, planned: ShardsPlan, **others: Any) -> Setup:
+        """Returns what is simulated: one trainer, with a number of shards.
+
+        Args:
+            planned: What that number of shards has to do.
+            **others: Further attributes of the set-up.
+        """
+        return Setup(
+            shards=planned.shards,
+            tables=self.tables,
+            layers=self.layers,
+            ids=self.ids,
+            rows=self.rows,
+            examples=max(1, round(self.examples)),
+            dim=max(1, round(self.dim)),
+            dense_bytes=self.dense_bytes,
+            busiest=max(1.0, planned.busiest_ids),
+            **others,
+        )
 
 
 def load_of(model: Any, sample: Sample) -> StepLoad:

@@ -12,11 +12,7 @@ class RunTimes:
     """For which run, and with which machines, times are planned.
 
     Attributes:
-        own_step_seconds: The time of the model's own part of a step: without lookups
-            and updates of rows.
-        own_step_cores: How many cores that part keeps busy, on the mean; 0 if it runs
-            on an accelerator.
-        is_measured: Whether both were measured, and not given.
+        is_measured: Whether the model's own part of a step was measured, and not given.
         staleness: How many steps an update of rows may be late. Lookups are prefetched
             by as many steps.
         same_machine: Whether the trainer and all shards share the cores of this
@@ -29,8 +25,6 @@ class RunTimes:
             whose costs were measured; None if that is not known.
     """
 
-    own_step_seconds: float
-    own_step_cores: float
     is_measured: bool
     staleness: int
     same_machine: bool
@@ -46,6 +40,10 @@ class ShardTimes:
     """What a number of shards takes, and lets trainers do, in time.
 
     Attributes:
+        own_step_seconds: The time of the model's own part of a step: without lookups
+            and updates of rows.
+        own_step_cores: How many cores that part keeps busy, on the mean; 0 if it runs
+            on an accelerator.
         step_seconds: The time of a step of one trainer.
         examples_per_second: How many examples one trainer trains.
         busiest: What is busy for most of a step, such as "cores of trainers".
@@ -62,6 +60,8 @@ class ShardTimes:
             `trainers`.
     """
 
+    own_step_seconds: float
+    own_step_cores: float
     step_seconds: float
     examples_per_second: float
     busiest: str

@@ -16,8 +16,6 @@ _NOT_REACHED = "-"
 def times_legend(plan: Any) -> str:
     """Returns the sentence before the table of times."""
     run = plan.times
-    own = seconds_text(run.own_step_seconds)
-    cores = f" on {run.own_step_cores:.2g} cores" if run.own_step_cores else ""
     source = "was measured here" if run.is_measured else "was given"
     where = "all programs on this machine"
     if not run.same_machine:
@@ -26,15 +24,15 @@ def times_legend(plan: Any) -> str:
             f"from trainers to shards, and {run.network_gbits:g} Gb/s"
         )
     return (
-        f"Times, simulated: a step of one trainer, whose own part{cores} {source}, "
-        f"{own}; with a staleness of {run.staleness}, and {where}:"
+        f"Times: a step of one trainer, whose own part {source}; with a staleness of "
+        f"{run.staleness}, and {where}:"
     )
 
 
 def rows_of_times(plan: Any) -> list[tuple[str, ...]]:
     """Returns the table of times: its header and its rows, as texts."""
     run = plan.times
-    columns = ["shards", "step", "examples/s", "checkpoint"]
+    columns = ["shards", "own part", "step", "examples/s", "checkpoint"]
     columns += ["staleness"] if run.latency else []
     columns += ["trainers", "all examples/s"] if run.target_rate else []
     columns += ["run"]
@@ -50,6 +48,7 @@ def _cells(shards: int, times: ShardTimes) -> dict[str, str]:
 
     return {
         "shards": f"{shards:,}",
+        "own part": seconds_text(times.own_step_seconds),
         "step": seconds_text(times.step_seconds),
         "examples/s": f"{times.examples_per_second:,.0f}",
         "checkpoint": seconds_text(times.checkpoint_seconds),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 
 from persia_tf.planning.parts import ShardsPlan
+from persia_tf.planning.step_clock import TimedSteps
 from persia_tf.planning.step_load import StepLoad
 from persia_tf.planning.time_parts import RunTimes, ShardTimes
 from persia_tf.simulation.clock import Clock
@@ -37,23 +37,26 @@ class TimesOfShards:
         run: For which run, and with which machines.
         run_steps: The steps of the run in all epochs, over all of its trainers.
         costs: What work takes on this machine.
+        cores: The cores of a machine.
     """
 
     def __init__(
-        self, load: StepLoad, run: RunTimes, run_steps: int, costs: Costs
+        self, load: StepLoad, run: RunTimes, run_steps: int, costs: Costs, cores: int
     ) -> None:
         self._load = load
         self._run = run
         self._run_steps = run_steps
         self._costs = costs
+        self._cores = cores
 
-    def of(self, planned: ShardsPlan) -> ShardTimes:
+    def of(self, planned: ShardsPlan, own: TimedSteps) -> ShardTimes:
         """Returns the times for a number of shards.
 
         Args:
             planned: What that number of shards has to do.
+            own: The model's own part of a step.
         """
-        setup = self.setup_of(planned)
+        setup = self._setup(planned, own)
         one = self._simulated(setup)
         step = 1 / one.per_second
         trainers = self._trainers(setup, one)
@@ -64,6 +67,8 @@ class TimesOfShards:
             cost = self._cost(trainers, planned.shards, run_seconds)
         busiest_bytes = planned.checkpoint_bytes.value * planned.busiest_rows
         return ShardTimes(
+            own_step_seconds=own.seconds,
+            own_step_cores=own.cores,
             step_seconds=step,
             examples_per_second=self._load.examples / step,
             busiest=one.bottleneck,
@@ -78,26 +83,17 @@ class TimesOfShards:
             cost=cost,
         )
 
-    def setup_of(self, planned: ShardsPlan) -> Setup:
-        """Returns what is simulated: one trainer, with a number of shards."""
-        load, run = self._load, self._run
-        return Setup(
-            shards=planned.shards,
-            tables=load.tables,
-            layers=load.layers,
-            ids=load.ids,
-            rows=load.rows,
-            examples=max(1, round(load.examples)),
-            dim=max(1, round(load.dim)),
+    def _setup(self, planned: ShardsPlan, own: TimedSteps) -> Setup:
+        run = self._run
+        return self._load.setup(
+            planned,
             staleness=min(run.staleness, _MOST_UNFINISHED),
-            dense_seconds=run.own_step_seconds,
-            dense_cores=run.own_step_cores,
-            dense_bytes=load.dense_bytes,
+            dense_seconds=own.seconds,
+            dense_cores=own.cores,
             same_machine=run.same_machine,
-            cores=_cores(),
+            cores=self._cores,
             network_bytes_per_second=run.network_gbits * _GBIT,
             delay_seconds=run.latency,
-            busiest=max(1.0, planned.busiest_ids),
         )
 
     def _simulated(self, setup: Setup) -> Simulated:
@@ -168,10 +164,3 @@ def _busy_shards(one: Simulated, trainers: int) -> float:
         elif resource.endswith("shards"):
             loads.append(busy * trainers)
     return max(loads)
-
-
-def _cores() -> int:
-    """Returns how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -8,7 +8,7 @@ import cost_bench
 import cost_calls
 import numpy as np
 import pytest
-from cost_fits import bisected, fit
+from cost_fits import fit
 
 from persia_tf.simulation.costs import measured_costs
 
@@ -35,11 +35,6 @@ def test_a_fit_finds_what_each_thing_takes():
     found = fit(TERMS, seconds)
     assert found.takes == pytest.approx({"call": 2e-5, "row": 3e-8}, rel=1e-3)
     assert found.worst_error < 1e-3
-
-
-def test_a_bound_is_found_between_two_numbers():
-    assert bisected(1.0, 3.0, lambda number: number < 2.3) == pytest.approx(2.3, 1e-3)
-    assert bisected(1.0, 3.0, lambda _: True) == pytest.approx(3.0, 1e-3)
 
 
 def test_nothing_takes_less_than_no_time():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import persia_tf as ptf
-from persia_tf.planning import planner, step_clock
+from persia_tf.planning import own_step, planner, step_clock, trials
 from persia_tf.simulation.costs import measured_costs
 
 
@@ -43,21 +43,48 @@ def test_there_are_no_times_unless_asked_for(plan):
 
 def test_the_own_step_may_be_given(plan):
     found = plan(step_seconds=0.1, staleness=0)
-    assert found.times.own_step_seconds == 0.1
     assert not found.times.is_measured
     for each in found.shards:
+        assert each.times.own_step_seconds == 0.1
         assert each.times.step_seconds > 0.1
         assert each.times.hiding_staleness == 0
 
 
-def test_the_own_step_may_be_measured(plan, monkeypatch):
+@pytest.fixture
+def tried(monkeypatch):
+    """The numbers of shards of trials, which are short."""
     monkeypatch.setattr(step_clock, "_LEAST_STEPS", 2)
     monkeypatch.setattr(step_clock, "_LEAST_SECONDS", 0.0)
+    numbers = []
+
+    def tried_step(*arguments):
+        numbers.append(arguments[-1])
+        return own_step.tried_step(*arguments)
+
+    monkeypatch.setattr(trials, "tried_step", tried_step)
+    return numbers
+
+
+def test_the_own_step_may_be_measured(plan, tried):
     found = plan(time=True)
+    assert tried == [1, 2]
     assert found.times.is_measured
-    assert found.times.own_step_seconds > 0
+    assert all(each.times.own_step_seconds > 0 for each in found.shards)
     for table in found.tables:
         assert len(ptf.Table(table.name)) == 0
+
+
+def test_shards_of_other_machines_are_not_tried(plan, tried):
+    found = plan(time=True, latency=0.001)
+    assert tried == [1]
+    one, two = (each.times for each in found.shards)
+    assert one.own_step_seconds == two.own_step_seconds
+
+
+def test_very_many_shards_are_not_tried(model, dataset, tried, monkeypatch):
+    monkeypatch.setattr(trials, "MOST_TRIED_SHARDS", 2)
+    ptf.plan(model, dataset, shards=[3, 4], time=True)
+    assert tried == [2]
 
 
 def test_the_staleness_is_that_of_the_cluster(make_model, make_dataset, start_shards):
@@ -75,7 +102,8 @@ def test_times_are_shown_and_written(plan, tmp_path):
     found = plan(step_seconds=0.1, latency=0.002, target_rate=1_000, prices=prices)
     lines = str(found).splitlines()
     [header] = [line for line in lines if "examples/s" in line]
-    assert header.split()[:4] == ["shards", "step", "examples/s", "checkpoint"]
+    columns = ["shards", "own", "part", "step", "examples/s", "checkpoint"]
+    assert header.split()[:6] == columns
     for column in ("staleness", "trainers", "all examples/s", "run", "cost", "busiest"):
         assert column in header
     assert all(len(line) <= 140 for line in lines)
@@ -92,8 +120,8 @@ def test_columns_that_were_not_asked_for_are_left_out(plan):
     [header] = [
         line for line in str(plan(step_seconds=0.1)).splitlines() if "ples/s" in line
     ]
-    columns = ["shards", "step", "examples/s", "checkpoint", "run", "busiest"]
-    assert header.split() == columns
+    columns = ["shards", "own", "part", "step", "examples/s", "checkpoint", "run"]
+    assert header.split() == [*columns, "busiest"]
 
 
 def test_a_rate_that_is_not_reached_is_warned_of(plan):

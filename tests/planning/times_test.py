@@ -5,14 +5,18 @@ import dataclasses
 import pytest
 
 from persia_tf.planning.estimate import Estimate
+from persia_tf.planning.machine import Machine
+from persia_tf.planning.own_part import own_part
 from persia_tf.planning.parts import ShardsPlan
+from persia_tf.planning.step_clock import TimedSteps
 from persia_tf.planning.step_load import StepLoad
 from persia_tf.planning.time_options import Prices
 from persia_tf.planning.time_parts import RunTimes
 from persia_tf.planning.times import TimesOfShards
 from persia_tf.simulation.costs import CallCosts, Costs, Work
 
-OWN_SECONDS = 0.02
+OWN = TimedSteps(seconds=0.02, cores=1.0)
+CORES = 2
 NONE = Work()
 CALL = CallCosts(
     caller=Work(call=1e-4),
@@ -43,8 +47,6 @@ LOAD = StepLoad(
     examples=100, tables=2, layers=2, ids=2_000, rows=1_000, dim=8, dense_bytes=10**6
 )
 RUN = RunTimes(
-    own_step_seconds=OWN_SECONDS,
-    own_step_cores=1.0,
     is_measured=False,
     staleness=0,
     same_machine=False,
@@ -70,19 +72,19 @@ def shards(number=1, **changes):
 
 def times(number=1, run_steps=1_000, **changes):
     run = dataclasses.replace(RUN, **changes)
-    return TimesOfShards(LOAD, run, run_steps, COSTS).of(shards(number))
+    return TimesOfShards(LOAD, run, run_steps, COSTS, CORES).of(shards(number), OWN)
 
 
 def test_a_synchronous_step_waits_for_its_lookup_and_its_update():
     found = times()
     # Each call: the caller, the client's I/O thread, and the shard's for all rows.
     calls = 2 * (1e-4 + 5e-5 + 5e-4)
-    assert found.step_seconds == pytest.approx(OWN_SECONDS + calls, rel=0.02)
+    assert found.step_seconds == pytest.approx(OWN.seconds + calls, rel=0.02)
     assert found.examples_per_second == pytest.approx(100 / found.step_seconds)
 
 
 def test_a_stale_step_takes_as_long_as_the_model():
-    assert times(staleness=4).step_seconds == pytest.approx(OWN_SECONDS, rel=0.01)
+    assert times(staleness=4).step_seconds == pytest.approx(OWN.seconds, rel=0.01)
 
 
 def test_a_latency_is_waited_for_in_both_directions():
@@ -96,9 +98,9 @@ def test_enough_staleness_hides_a_latency():
     # From its lookup until its update is acknowledged, a step takes 0.22 s.
     assert 9 <= found.hiding_staleness <= 12
     enough = times(latency=0.05, staleness=found.hiding_staleness)
-    assert enough.step_seconds <= 1.06 * OWN_SECONDS
+    assert enough.step_seconds <= 1.06 * OWN.seconds
     less = times(latency=0.05, staleness=found.hiding_staleness - 1)
-    assert less.step_seconds > 1.04 * OWN_SECONDS
+    assert less.step_seconds > 1.04 * OWN.seconds
 
 
 def test_no_staleness_hides_a_latency_of_many_steps():
@@ -106,7 +108,9 @@ def test_no_staleness_hides_a_latency_of_many_steps():
 
 
 def test_a_checkpoint_takes_what_the_busiest_shard_writes():
-    found = TimesOfShards(LOAD, RUN, 1_000, COSTS).of(shards(4, busiest_rows=1.2))
+    found = TimesOfShards(LOAD, RUN, 1_000, COSTS, CORES).of(
+        shards(4, busiest_rows=1.2), OWN
+    )
     assert found.checkpoint_seconds == pytest.approx(1e9 / 4 * 1.2 / 1e8)
 
 
@@ -137,10 +141,41 @@ def test_few_shards_are_too_few_for_many_trainers():
 
 def test_trainers_and_shards_have_their_prices():
     prices = Prices(trainer=3.0, shard=0.5)
-    found = times(2, prices=prices, target_rate=150 / OWN_SECONDS)
+    found = times(2, prices=prices, target_rate=150 / OWN.seconds)
     assert found.trainers == 2
     per_hour = 2 * 3.0 + 2 * 0.5
     assert found.cost == pytest.approx(per_hour * found.run_seconds / 3600)
+
+
+def test_the_own_part_is_told():
+    assert times().own_step_seconds == OWN.seconds
+    assert times().own_step_cores == OWN.cores
+
+
+def test_the_own_part_is_what_requests_do_not_explain():
+    run = dataclasses.replace(RUN, same_machine=True)
+    for number in (1, 3):
+        of = TimesOfShards(LOAD, run, 1_000, COSTS, CORES).of(shards(number), OWN)
+        # Its processor time: the own part, and what the client needs.
+        client = 2 * (1e-4 + number * 5e-5)
+        busy = OWN.seconds * OWN.cores + client
+        timed = TimedSteps(of.step_seconds, busy / of.step_seconds)
+        own = own_part(timed, LOAD, shards(number), COSTS, Machine(CORES, False))
+        assert own.seconds == pytest.approx(OWN.seconds, rel=0.01)
+        assert own.cores == pytest.approx(OWN.cores, rel=0.01)
+
+
+def test_something_is_left_if_costs_are_far_off():
+    timed = TimedSteps(1e-5, 1.0)
+    own = own_part(timed, LOAD, shards(), COSTS, Machine(CORES, False))
+    assert own.seconds == pytest.approx(0.05 * 1e-5, rel=0.01)
+
+
+def test_an_accelerator_needs_no_core():
+    timed = TimedSteps(0.02, 0.5)
+    own = own_part(timed, LOAD, shards(), COSTS, Machine(CORES, True))
+    assert own.cores == 0
+    assert 0.015 < own.seconds < 0.02
 
 
 def test_a_given_set_up_gives_the_same_times():
