@@ -86,7 +86,7 @@ def _start(args: argparse.Namespace) -> running.Started:
     # Imported here, since these modules import TensorFlow, which would slow down the
     # other commands.
     from persia_tf import model_server
-    from persia_tf.model_server import descriptors
+    from persia_tf.processes import descriptors
 
     # gRPC and REST may each have `max_connections` connections.
     descriptors.raise_limit(2 * args.max_connections)

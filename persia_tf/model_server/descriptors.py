@@ -1,33 +1,16 @@
-"""The process's limit of file descriptors, and how many connections fit in it."""
+"""How many connections fit in the process's limit of file descriptors."""
 
 from __future__ import annotations
 
 import logging
-import os
 import resource
 
-# The number of file descriptors reserved for models' files, logs, and connections that
-# are being accepted or closed.
-RESERVED = 256
+from persia_tf.processes.descriptors import RESERVED, used
 
 # The smallest limit of connections per listener: with fewer, a server is useless.
 _LEAST_CONNECTIONS = 16
 
 _logger = logging.getLogger("persia.serve")
-
-
-def raise_limit(wanted: int) -> None:
-    """Raises the limit of open files if needed, as far as the hard limit allows.
-
-    Args:
-        wanted: How many connections need a file descriptor.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted + _used() + RESERVED
-    if hard != resource.RLIM_INFINITY:
-        most = min(most, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def connections(wanted: int, listeners: int) -> int:
@@ -43,7 +26,7 @@ def connections(wanted: int, listeners: int) -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted
-    left = (soft - _used() - RESERVED) // listeners
+    left = (soft - used() - RESERVED) // listeners
     if wanted <= left:
         return wanted
     most = max(_LEAST_CONNECTIONS, left)
@@ -54,7 +37,3 @@ def connections(wanted: int, listeners: int) -> int:
         *(most, wanted, soft),
     )
     return most
-
-
-def _used() -> int:
-    return len(os.listdir("/proc/self/fd"))

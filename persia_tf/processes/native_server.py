@@ -14,7 +14,7 @@ from persia_tf import errors, stats
 from persia_tf.base.addresses import Address
 from persia_tf.credentials.tls import Credentials
 from persia_tf.native import capi, events, servers
-from persia_tf.processes import grpc_port, health, memory
+from persia_tf.processes import descriptors, grpc_port, health, memory
 from persia_tf.processes.listening import Listening
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Server:
         listening: Listening,
         values: Mapping[str, Any],
     ) -> None:
+        descriptors.raise_limit(values["max_connections"])
         self._native = capi.library()
         self._is_freed = False
         self._health = health.Health(service, serving=False)

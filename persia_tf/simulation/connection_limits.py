@@ -47,8 +47,8 @@ def _open_files(facts: Facts) -> Limit:
         facts.operation.open_files,
         "",
         "the process's limit of open files (assumed)",
-        "raise it by `ulimit -n`: `persia ps` does not raise its soft limit, as "
-        "`persia serve` does (persia_tf/model_server/descriptors.py)",
+        "raise the hard limit, as by `ulimit -Hn`: `persia ps` raises its soft limit "
+        "itself (persia_tf/processes/descriptors.py)",
     )
 
 

@@ -17,14 +17,15 @@ class Operation:
             days.
         restart_minutes: How long it takes until programs train again after a failure,
             besides what reading rows takes, in minutes.
-        open_files: How many files and connections a process may have open.
+        open_files: How many files and connections a process may have open: its hard
+            limit.
         timeout_seconds: How long a program waits for a shard: `Cluster(timeout=)`.
     """
 
     stored_weight_bytes: float = 4.0
     days_between_failures: float = 365.0
     restart_minutes: float = 5.0
-    open_files: float = 1024.0
+    open_files: float = 524_288.0
     timeout_seconds: float = 30.0
 
     def __post_init__(self) -> None:

@@ -1,9 +1,21 @@
 """`persia ps` as a process: tests that are not in running_test.py."""
 
+import resource
 import signal
 import socket
 
 import pytest
+
+# `persia` that may have few open files, unless it asks for more. The arguments that
+# start the fixture's own `persia` are removed.
+FEW_FILES = """
+import resource, sys
+from persia_tf.commands import main
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, hard))
+del sys.argv[1:3]
+main.main()
+"""
 
 
 def connect(address):
@@ -34,6 +46,14 @@ def test_listens_on_the_host_it_is_told(start_ps):
     for each in (address, control):
         assert each.startswith("127.0.0.2:")
         connect(each).close()
+
+
+def test_raises_its_limit_of_open_files(persia):
+    options = ("--port=0", "--max-connections=700")
+    command = persia("ps", *options, python_options=("-c", FEW_FILES))
+    command.wait_for("listening on")
+    soft, hard = resource.prlimit(command.pid, resource.RLIMIT_NOFILE)
+    assert soft == hard or soft > 700
 
 
 @pytest.mark.parametrize(
