@@ -12,6 +12,9 @@ from persia_tf.simulation.network import Machine
 from persia_tf.simulation.processor import Thread
 from persia_tf.simulation.setup import Setup
 
+# Into how many pieces the parallel work of each core is split.
+_PIECES = 16
+
 
 class AllReduce:
     """Sums the dense gradients of all trainers in a ring.
@@ -101,7 +104,11 @@ class Trainer:
         self._machine.processor.run(self._step_seconds, self._compute)
 
     def _compute(self) -> None:
-        """Computes the dense part: a serial job, and then one for each of the cores."""
+        """Computes the dense part: a serial job, and then pieces for all cores.
+
+        Each core takes the next piece when it is done with one, as TensorFlow's threads
+        do: so a core that others need for a while has fewer of them.
+        """
         setup = self._setup
         if setup.dense_cores == 0:
             self._clock.after(setup.dense_seconds, self._computed)
@@ -110,11 +117,21 @@ class Trainer:
         parallel = _parallel_part(setup.dense_cores, cores)
         # It took its time while so many cores were busy.
         speed = self._machine.processor.core_speed(cores)
+        piece = setup.dense_seconds * parallel * speed / _PIECES
+        left = _PIECES * cores
         joined = after_all(cores, self._computed)
+
+        def next_piece() -> None:
+            nonlocal left
+            if left == 0:
+                joined()
+                return
+            left -= 1
+            run(piece, next_piece)
 
         def fork() -> None:
             for _ in range(cores):
-                run(setup.dense_seconds * parallel * speed, joined)
+                next_piece()
 
         run = self._machine.processor.run
         run(setup.dense_seconds * (1 - parallel), fork)
