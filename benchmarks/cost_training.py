@@ -14,6 +14,7 @@ from cost_fits import fit
 from turns import run_program
 
 from persia_tf.simulation.bisection import bisected
+from persia_tf.simulation.client import seconds_of_step
 from persia_tf.simulation.costs import Costs, Work
 from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.simulate import simulate
@@ -22,7 +23,6 @@ _BATCHES = (4096, 512)
 _QUICK_BATCHES = (256, 64)
 _LAYERS = {"joined": 1, "separate": workload_w1.FEATURES}
 _PASSES = 3
-_ROW_BYTES = 4 * workload_w1.DIM
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,10 +89,10 @@ class TrainingRounds:
 
     def __init__(self, quick: bool) -> None:
         self._quick = quick
-        self.batches = _QUICK_BATCHES if quick else _BATCHES
-        self._dense: dict[int, list[Dense]] = {batch: [] for batch in self.batches}
+        batches = _QUICK_BATCHES if quick else _BATCHES
+        self._dense: dict[int, list[Dense]] = {batch: [] for batch in batches}
         self._said: dict[tuple[int, str], list[dict[str, Any]]] = {
-            (batch, layers): [] for batch in self.batches for layers in _LAYERS
+            (batch, layers): [] for batch in batches for layers in _LAYERS
         }
 
     def measure(self) -> None:
@@ -105,15 +105,11 @@ class TrainingRounds:
                 said = train(*options, batch=batch, quick=self._quick)
                 self._said[batch, layers].append(said)
 
-    def dense(self, batch: int) -> Dense:
-        """Returns the dense part of a step with such a batch."""
-        return median_of(self._dense[batch])
-
     @property
     def found(self) -> dict[Training, Trained]:
         """What each training took, the median of all rounds."""
         return {
-            Training(batch, _LAYERS[layers], self.dense(batch)): Trained(
+            Training(batch, _LAYERS[layers], median_of(self._dense[batch])): Trained(
                 statistics.median(each["samples_per_second"] for each in said) / batch,
                 statistics.median(each["program_cpu_ms_per_step"] for each in said)
                 / 1e3,
@@ -142,7 +138,8 @@ def trainer_work(costs: Costs, found: Mapping[Training, Trained]) -> Work:
     for training, trained in found.items():
         dense = training.dense
         used = trained.cpu_seconds - dense.cores * dense.seconds
-        used = used * costs.crowded_speed - _calls(costs, rows_of(training.batch))
+        asking = seconds_of_step(setup_of(training), costs)
+        used = used * costs.crowded_speed - asking
         terms.append(_counts(training))
         seconds.append(max(used, 1e-6))
     trainer = Work(**fit(terms, seconds).takes)
@@ -200,16 +197,6 @@ def setup_of(training: Training, **others: Any) -> Setup:
         dense_cores=training.dense.cores,
         cores=os.cpu_count() or 1,
         **others,
-    )
-
-
-def _calls(costs: Costs, rows: float) -> float:
-    """Returns what the program needs as a client: a lookup and an update per step."""
-    terms = (1, 1, workload_w1.FEATURES, rows, rows * _ROW_BYTES)
-    return sum(
-        work.seconds(*terms)
-        for kind in (costs.lookup, costs.update)
-        for work in (kind.caller, kind.io)
     )
 
 

@@ -7,6 +7,7 @@ from persia_tf.planning.parts import ShardsPlan
 from persia_tf.planning.step_clock import TimedSteps
 from persia_tf.planning.step_load import StepLoad
 from persia_tf.simulation.bisection import bisected
+from persia_tf.simulation.client import seconds_of_step
 from persia_tf.simulation.costs import Costs
 from persia_tf.simulation.simulate import simulate
 
@@ -36,7 +37,7 @@ def own_part(
         costs: What work takes.
         machine: This machine.
     """
-    asking = _seconds_of_client(load, trial.shards, costs)
+    asking = seconds_of_step(load.setup(trial), costs)
     busy = max(timed.seconds * timed.cores - asking, _LEAST_PART * timed.seconds)
 
     def own(seconds: float) -> TimedSteps:
@@ -59,13 +60,3 @@ def own_part(
         return step < timed.seconds
 
     return own(bisected(_LEAST_PART * timed.seconds, timed.seconds, is_too_short))
-
-
-def _seconds_of_client(load: StepLoad, shards: int, costs: Costs) -> float:
-    """Returns the processor time of a step's lookup and update in the client."""
-    size = load.rows * load.row_bytes
-    return sum(
-        work.seconds(1, shards, shards * load.tables, load.rows, size)
-        for call in (costs.lookup, costs.update)
-        for work in (call.caller, call.io)
-    )

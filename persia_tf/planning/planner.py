@@ -14,10 +14,6 @@ from persia_tf.planning.grown_table import GrownTable
 from persia_tf.planning.machine import this_machine
 from persia_tf.planning.model_tables import ModelTable, tables_of
 from persia_tf.planning.observe import Sample, observe
-from persia_tf.planning.own_step import (
-    KeptBatches,
-    check_can_be_timed,
-)
 from persia_tf.planning.plan import Plan
 from persia_tf.planning.run_times import costs_here, run_times
 from persia_tf.planning.shard_numbers import MOST_SHARDS, least_shards, shards_plan
@@ -26,6 +22,7 @@ from persia_tf.planning.step_load import load_of
 from persia_tf.planning.time_options import TimeOptions, checked_options
 from persia_tf.planning.times import TimesOfShards
 from persia_tf.planning.trials import Trials
+from persia_tf.planning.tried_step import KeptBatches, check_can_be_timed
 from persia_tf.planning.warnings import warnings_of
 from persia_tf.simulation.costs import Work
 

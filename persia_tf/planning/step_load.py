@@ -37,11 +37,6 @@ class StepLoad:
     dim: float
     dense_bytes: int
 
-    @property
-    def row_bytes(self) -> float:
-        """The bytes of a row's weights in a message."""
-        return 4 * self.dim
-
     def setup(self, planned: ShardsPlan, **others: Any) -> Setup:
         """Returns what is simulated: one trainer, with a number of shards.
 

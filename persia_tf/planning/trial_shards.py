@@ -32,22 +32,21 @@ def trial_sessions(
     """
     local = local_cluster(shards)
     addresses = local.start().shards
-    names: dict[str, str] = {}
+    sessions: dict[str, session_lib.Session] = {}
     with contextlib.ExitStack() as stack:
         stack.callback(local.stop)
         for table in tables:
             session, full_name = table.key
-            # Sessions that have the same shards differ by their timeouts.
-            timeout = _TIMEOUT + list({**names, session: ""}).index(session)
-            options = session_lib.SessionOptions(
-                timeout=timeout,
-                staleness=0,
-                wire_dtype=table.wire_dtype,
-                hot_rows=table.hot_rows,
-            )
-            opened = session_lib.open_session(addresses, options)
-            if session not in names:
-                names[session] = opened.name
+            if session not in sessions:
+                options = session_lib.SessionOptions(
+                    # Sessions that have the same shards differ by their timeouts.
+                    timeout=_TIMEOUT + len(sessions),
+                    staleness=0,
+                    wire_dtype=table.wire_dtype,
+                    hot_rows=table.hot_rows,
+                )
+                opened = session_lib.open_session(addresses, options)
                 stack.callback(session_lib.discard_session, opened.name)
-            opened.create_table(full_name, table.settings)
-        yield names
+                sessions[session] = opened
+            sessions[session].create_table(full_name, table.settings)
+        yield {session: opened.name for session, opened in sessions.items()}

@@ -8,10 +8,10 @@ from typing import Any
 from persia_tf.planning.machine import Machine
 from persia_tf.planning.model_tables import ModelTable
 from persia_tf.planning.own_part import own_part
-from persia_tf.planning.own_step import tried_step
 from persia_tf.planning.parts import ShardsPlan
 from persia_tf.planning.step_clock import TimedSteps
 from persia_tf.planning.step_load import StepLoad
+from persia_tf.planning.tried_step import tried_step
 from persia_tf.simulation.costs import Costs
 
 MOST_TRIED_SHARDS = 8

@@ -13,6 +13,16 @@ from persia_tf.simulation.processor import Thread
 from persia_tf.simulation.setup import Setup
 
 
+def seconds_of_step(setup: Setup, costs: Costs) -> float:
+    """Returns the processor time of a step's lookup and update in the client."""
+    tables, size = setup.shards * setup.tables, setup.rows * setup.row_bytes
+    return sum(
+        work.seconds(1, setup.shards, tables, setup.rows, size)
+        for call in (costs.lookup, costs.update)
+        for work in (call.caller, call.io)
+    )
+
+
 class Server(Protocol):
     """What answers requests: a shard or an embedding worker.
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import persia_tf as ptf
-from persia_tf.planning import own_step, planner, step_clock, trials
+from persia_tf.planning import planner, step_clock, trials, tried_step
 from persia_tf.simulation.costs import measured_costs
 
 
@@ -57,11 +57,11 @@ def tried(monkeypatch):
     monkeypatch.setattr(step_clock, "_LEAST_SECONDS", 0.0)
     numbers = []
 
-    def tried_step(*arguments):
+    def noted(*arguments):
         numbers.append(arguments[-1])
-        return own_step.tried_step(*arguments)
+        return tried_step.tried_step(*arguments)
 
-    monkeypatch.setattr(trials, "tried_step", tried_step)
+    monkeypatch.setattr(trials, "tried_step", noted)
     return numbers
 
 

@@ -11,16 +11,16 @@ import persia_tf as ptf
 from persia_tf import stats
 from persia_tf._keras import keras
 from persia_tf.ops.stand_in import stood_in_by
-from persia_tf.planning import own_step as own_step_module
 from persia_tf.planning import step_clock
+from persia_tf.planning import tried_step as tried_step_module
 from persia_tf.planning.model_tables import tables_of
 from persia_tf.planning.observe import observe
-from persia_tf.planning.own_step import (
+from persia_tf.planning.trial_shards import trial_sessions
+from persia_tf.planning.tried_step import (
     KeptBatches,
     check_can_be_timed,
     tried_step,
 )
-from persia_tf.planning.trial_shards import trial_sessions
 from persia_tf.planning.unchanged import unchanged
 
 EXAMPLES, BATCH = 24, 8
@@ -185,7 +185,7 @@ def test_a_model_that_is_not_compiled_is_refused(table):
 
 def test_a_model_with_several_replicas_is_refused(model, monkeypatch):
     strategy = types.SimpleNamespace(num_replicas_in_sync=2)
-    monkeypatch.setattr(own_step_module, "strategy_of", lambda model: strategy)
+    monkeypatch.setattr(tried_step_module, "strategy_of", lambda model: strategy)
     with pytest.raises(ValueError, match="must have one replica.*with 2 replicas"):
         check_can_be_timed(model)
 
