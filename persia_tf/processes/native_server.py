@@ -13,7 +13,7 @@ import grpc
 from persia_tf import errors, stats
 from persia_tf.base.addresses import Address
 from persia_tf.credentials.tls import Credentials
-from persia_tf.native import capi, events, servers
+from persia_tf.native import capi, core_limits, events, servers
 from persia_tf.processes import descriptors, grpc_port, health, memory
 from persia_tf.processes.listening import Listening
 
@@ -65,7 +65,9 @@ class Server:
         listening: Listening,
         values: Mapping[str, Any],
     ) -> None:
-        descriptors.raise_limit(values["max_connections"])
+        descriptors.raise_limit(
+            values.get("max_connections") or core_limits.MAX_CONNECTIONS
+        )
         self._native = capi.library()
         self._is_freed = False
         self._health = health.Health(service, serving=False)

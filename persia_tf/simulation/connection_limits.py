@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from persia_tf.simulation import core_limits
+from persia_tf.native import core_limits
 from persia_tf.simulation.limit import Facts, Limit
 from persia_tf.simulation.messages import LOOKUP, UPDATE, sizes_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from persia_tf.simulation import core_limits
+from persia_tf.native import core_limits
 from persia_tf.simulation.limit import Facts, Limit
 
 # cc/topology/topology.cc, `Topology::Encode`: its head and end, a member with two

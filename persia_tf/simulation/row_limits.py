@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from persia_tf.base.store_layout import SUB_SHARDS
-from persia_tf.simulation import core_limits
+from persia_tf.native import core_limits
 from persia_tf.simulation.limit import Facts, Limit
 
 # The last sub-shard has nearly twice as many ids as the first: see planning/memory.py.

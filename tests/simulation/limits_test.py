@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from persia_tf.simulation import core_limits
+from persia_tf.native import core_limits
 from persia_tf.simulation.busy import all_reduce_seconds
 from persia_tf.simulation.costs import measured_costs
 from persia_tf.simulation.limit import Facts
