@@ -4,12 +4,13 @@
     python benchmarks/report.py --quick     # minutes; writes build/report/quick.md
     python benchmarks/report.py --again     # also what has been run before
 
-`make report` makes the environment too. Each part is a program that runs in a process
-of its own; what it printed last is stored in a folder. A part that has succeeded is not
-run again unless its command changes, so after an interruption, the same command goes
-on; the page says at which commit each part was run. A part that fails does not stop the
-others: the page says why it has no figures, and the status is 1. Parts that need data
-are absent if $PERSIA_TF_DATA names no folder.
+`make report` makes the environment too. The whole report also writes the tables of
+predictions in docs/planning.md and docs/simulation.md. Each part is a program that runs
+in a process of its own; what it printed last is stored in a folder. A part that has
+succeeded is not run again unless its command changes, so after an interruption, the
+same command goes on; the page says at which commit each part was run. A part that fails
+does not stop the others: the page says why it has no figures, and the status is 1.
+Parts that need data are absent if $PERSIA_TF_DATA names no folder.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _SHELL_ADDS = 128  # To the number of a signal, for the status of what it has en
 def template_of(part: Part, quick: bool) -> list[str]:
     """Returns the command of a part, without the names of the folder and the commit."""
     data = [f"{_DATA}=..."] if part.reads_data and os.environ.get(_DATA) else []
-    return [*data, *part.command, *(part.quick if quick else ())]
+    return [*data, *part.command, *(part.quick if quick else part.whole)]
 
 
 def run_part(

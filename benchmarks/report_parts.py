@@ -32,6 +32,7 @@ class Part:
             the folder of results, and `{commit}` for the commit. What a part keeps in
             the folder has a name that begins with the part's, and a dot.
         quick: Further arguments for a smoke run.
+        whole: Further arguments for any other run.
         table: Makes a table of the benchmark's figures.
         plots: Draws figures; returns SVG, by what it shows.
         reads_data: Whether it reads $PERSIA_TF_DATA, if that names a folder.
@@ -45,6 +46,7 @@ class Part:
     quick: tuple[str, ...]
     table: Callable[[Mapping[str, Any]], Table]
     plots: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda figures: {}
+    whole: tuple[str, ...] = ()
     reads_data: bool = False
     needs_data: bool = False
 
@@ -184,6 +186,7 @@ PARTS = (
         ),
         command=("plan_check.py",),
         quick=("--quick",),
+        whole=("--write",),
         table=planner_table,
         reads_data=True,
     ),
@@ -197,8 +200,12 @@ PARTS = (
             "machine. Rates are of calls or of steps. [simulation.md](simulation.md) "
             "says how the simulator works."
         ),
-        command=("simulate_check.py", "--measure", "--output", _COSTS),
+        command=(
+            *("simulate_check.py", "--measure", "--output", _COSTS),
+            *("--calls", "{folder}/simulator.calls.json"),
+        ),
         quick=("--quick",),
+        whole=("--write",),
         table=simulator_table,
         plots=report_plots.simulator,
     ),
