@@ -28,16 +28,18 @@ from turns import run_program
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, Any]]]:
-    """Trains in all modes with all seeds; returns the results by data set and mode."""
+    """Trains in the chosen modes; returns the results by data set and mode."""
     done = Runs(arguments.runs)
     results: dict[str, dict[str, dict[str, Any]]] = {}
     for name in arguments.data_set or DATA_SETS:
-        runs: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
+        runs: dict[str, list[dict[str, Any]]] = {mode: [] for mode in arguments.modes}
         for seed in range(arguments.seeds or DATA_SETS[name].seeds):
-            for mode in MODES:
+            for mode in arguments.modes:
                 runs[mode].append(_run(done, arguments, name, mode, seed))
                 print(f"{name} {mode} seed {seed}: {runs[mode][-1]}", flush=True)
-        results[name] = {mode: summary(runs[mode], runs["sync"]) for mode in MODES}
+        results[name] = {
+            mode: summary(each, runs["sync"]) for mode, each in runs.items()
+        }
     return results
 
 
@@ -94,6 +96,15 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--quick", action="store_true", help="only a smoke test")
     add("--data-set", action="append", choices=DATA_SETS, help="may be repeated")
+    modes = ", ".join(MODES)
+    add(
+        "--modes",
+        nargs="+",
+        default=list(MODES),
+        metavar="MODE",
+        choices=MODES,
+        help=f"to compare, with sync: {modes} (all)",
+    )
     add("--seeds", type=int, help="how many to average over (the data set's)")
     add("--delay-ms", type=float, default=20, help="each way to a shard; sync: none")
     add("--runs", type=Path, help="a file that keeps the results of trainings")
@@ -104,6 +115,8 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.mode and len(arguments.data_set or ()) != 1:
         parser.error("--mode needs exactly one --data-set")
+    if "sync" not in arguments.modes:
+        parser.error("--modes needs sync, with which the others are compared")
     if arguments.quick:
         arguments.seeds = 1
     return arguments

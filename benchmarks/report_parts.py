@@ -72,7 +72,10 @@ PARTS = (
             "asynchronous dense layers. Here the same kinds of training run on public "
             "data sets that fit this machine."
         ),
-        command=("accuracy.py", "--runs", "{folder}/accuracy.{commit}.jsonl"),
+        command=(
+            *("accuracy.py", "--runs", "{folder}/accuracy.{commit}.jsonl"),
+            *("--modes", "sync", "hybrid4", "hybrid16", "async4", "async16"),
+        ),
         quick=("--quick", "--data-set", "movielens"),
         table=accuracy_table,
         reads_data=True,
