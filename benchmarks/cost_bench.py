@@ -89,7 +89,7 @@ _WAKES = 4
 # The speeds of crowded cores that are tried.
 _SPEEDS = tuple(np.arange(0.5, 1.005, 0.02).tolist())
 _LARGE_WEIGHT, _BASE_WEIGHT = 3.0, 10.0
-_QUANTILES = 201
+_QUANTILES = 101
 # Calls whose times are compared, by how many calls the second is later.
 _DISTANCES = (1, 8)
 # How far their correlations are trusted: the far one, and the far over the near one.
@@ -328,7 +328,10 @@ def _call_costs(base: Measured, fits: Mapping[str, Fit]) -> CallCosts:
     for thread, fitted in fits.items():
         takes = {name: fitted.takes[name] for name in fitted.takes if name != "cold"}
         works[thread] = Work(**takes)
-    quantiles = base.quantile(np.linspace(0, 1, _QUANTILES)) / base.quantile(0.5)
+    # The slowest call of all is not what one call of a hundred takes.
+    edge = 0.5 / _QUANTILES
+    places = np.linspace(0, 1, _QUANTILES).clip(edge, 1 - edge)
+    quantiles = base.quantile(places) / base.quantile(0.5)
     return CallCosts(
         **works,
         worker=Work(),

@@ -154,7 +154,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--costs", type=Path, help="constants of cost_bench.py --output")
     add("--against", type=Path, help="simulate what an earlier run's output measured")
     add("--only", choices=("calls", "training"), help="check only these")
-    add("--rounds", type=int, default=26, help="of each set-up (%(default)s)")
+    add("--rounds", type=int, default=40, help="of each set-up (%(default)s)")
     add("--seconds", type=float, default=0.15, help="of a round (%(default)s)")
     add("--turns", type=int, default=3, help="of training (%(default)s)")
     add("--in-flight", type=int, nargs="+", default=[1, 4], help="calls in flight")

@@ -76,8 +76,8 @@ class CallCosts:
             the worker needs as a client of the shards.
         overlap: The part of the client's work on the larger one of a request and its
             reply that goes on beside the shard's work on that.
-        spread: Quantiles of how long a call takes, over the median: from the least to
-            the greatest at equal distances.
+        spread: Quantiles of how long a call takes, over the median: at equal distances,
+            except for the first and the last, which are within the range of calls.
         slow_part: The part of the variance that lasts: a machine is slow for a while.
         slow_seconds: For how long: after so many seconds, the correlation of that part
             has fallen to 1 / e.

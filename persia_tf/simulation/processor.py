@@ -95,9 +95,11 @@ class Processor:
     """The cores of a machine.
 
     A job takes its seconds if it has a core for itself. It begins on an idle core if
-    there is one, and otherwise shares the core on which its thread ran last. A core
-    that becomes idle takes a job from a core with several of them, but not always: an
-    operating system leaves threads where their data are, for a while.
+    there is one. Otherwise it shares the core of the thread that has woken its own, if
+    no third thread does: Linux expects that thread to sleep soon. If another one does,
+    it shares the core on which its thread ran last. A core that becomes idle takes a
+    job from a core with several of them, but not always: an operating system leaves
+    threads where their data are, for a while.
 
     Cores that share caches, memory or arithmetic units slow each other down: with all
     of them busy, each has the speed `crowded_speed`, and in between the speed falls in
@@ -137,6 +139,7 @@ class Processor:
         self._now = self._at = 0.0
         self._version = 0
         self._busy_seconds = 0.0
+        self._ending: int | None = None
 
     @property
     def busy_seconds(self) -> float:
@@ -144,7 +147,18 @@ class Processor:
         self._advance()
         return self._busy_seconds
 
-    def run(self, seconds: float, then: Action, home: int | None = None) -> Job:
+    @property
+    def ending(self) -> int | None:
+        """The core of the job that has just ended, while its action acts."""
+        return self._ending
+
+    def run(
+        self,
+        seconds: float,
+        then: Action,
+        home: int | None = None,
+        waker: int | None = None,
+    ) -> Job:
         """Runs a job that needs `seconds` of a core, and `then` an action.
 
         Args:
@@ -152,9 +166,11 @@ class Processor:
             then: What acts at its end.
             home: The core that it shares if none is idle. Defaults to None: the one
                 with the fewest jobs.
+            waker: The core of the thread that has woken this job's. Defaults to None:
+                none of this machine.
         """
         self._advance()
-        job = Job(0.0, then, self._place(home))
+        job = Job(0.0, then, self._place(home, waker))
         self._jobs += 1
         self._add(seconds, job)
         self._await_first()
@@ -174,9 +190,11 @@ class Processor:
     def _busy(self) -> int:
         return len(self._cores) - len(self._idle)
 
-    def _place(self, home: int | None) -> int:
+    def _place(self, home: int | None, waker: int | None) -> int:
         if self._idle:
             return home if home in self._idle else next(iter(self._idle))
+        if waker is not None and len(self._cores[waker]) == 1:
+            return waker
         if home is not None:
             return home
         return min(range(len(self._cores)), key=lambda core: len(self._cores[core]))
@@ -229,7 +247,9 @@ class Processor:
         if not len(core):
             self._take_job(number)
         self._await_first()
+        self._ending = number
         job.then()
+        self._ending = None
 
     def _is_balanced(self) -> bool:
         """Returns whether idle cores take jobs now.
@@ -294,19 +314,20 @@ class Thread:
         self._jobs.append((seconds, then))
         if not self._is_awake:
             self._is_awake = True
-            self._clock.after(self._wake_seconds, self._wake)
+            waker = self._processor.ending
+            self._clock.after(self._wake_seconds, lambda: self._wake(waker))
 
-    def _wake(self) -> None:
+    def _wake(self, waker: int | None) -> None:
         slower = 0.0
         if self._job is not None and not self._processor.ran_last(self._job):
             slower = min(self._cold_seconds, COLD_PART * self._jobs[0][0])
-        self._run_next(slower)
+        self._run_next(slower, waker)
 
-    def _run_next(self, slower: float = 0.0) -> None:
+    def _run_next(self, slower: float = 0.0, waker: int | None = None) -> None:
         seconds = self._jobs[0][0] + slower
         self._began_at = self._clock.now
         home = None if self._job is None else self._job.core
-        self._job = self._processor.run(seconds, self._end, home)
+        self._job = self._processor.run(seconds, self._end, home, waker)
 
     def _end(self) -> None:
         self.busy_seconds += self._clock.now - self._began_at

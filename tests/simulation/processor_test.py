@@ -112,6 +112,34 @@ def test_a_thread_goes_back_to_its_core_unless_another_one_is_idle():
     assert ended[-1] == 4  # It has half of a core.
 
 
+@pytest.mark.parametrize(
+    ("jobs_beside_waker", "end"),
+    [
+        (0, 5),  # On the core of the waker, whose next job takes half of it until 4.
+        (1, 6),  # On its own core, of which another job takes half.
+    ],
+)
+def test_without_an_idle_core_a_thread_begins_on_that_of_its_waker(
+    jobs_beside_waker, end
+):
+    clock, ended = Clock(), []
+    processor = Processor(clock, cores=2, balance=0.0)
+    woken, waker = (Thread(processor, clock, wake_seconds=0) for _ in range(2))
+    woken.run(1, lambda: ended.append(clock.now))
+    clock.run(lambda: len(ended) == 1)
+    processor.run(10, lambda: None, home=0)
+
+    def wake():
+        for _ in range(jobs_beside_waker):
+            processor.run(10, lambda: None, home=1)
+        woken.run(2, lambda: ended.append(clock.now))
+
+    waker.run(1, wake)
+    waker.run(1, lambda: None)
+    clock.run(lambda: len(ended) == 2)
+    assert ended == [1, end]
+
+
 def test_a_thread_runs_jobs_in_order_and_wakes_up_once():
     clock, ended = Clock(), []
     thread = Thread(Processor(clock, cores=4), clock, wake_seconds=10)
