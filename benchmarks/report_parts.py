@@ -74,6 +74,7 @@ PARTS = (
         ),
         command=(
             *("accuracy.py", "--runs", "{folder}/accuracy.{commit}.jsonl"),
+            *("--seeds", "3"),
             *("--modes", "sync", "hybrid4", "hybrid16", "async4", "async16"),
         ),
         quick=("--quick", "--data-set", "movielens"),
