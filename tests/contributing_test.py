@@ -89,7 +89,7 @@ def test_a_file_that_is_not_listed_is_found(tmp_path):
             *("max_tables", "ps"),
             {
                 "cc/store/store.cc",
-                "persia_tf/simulation/core_limits.py",
+                "persia_tf/native/core_limits.py",
                 "persia_tf/simulation/metadata_limits.py",
             },
         ),
