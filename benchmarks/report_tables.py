@@ -30,6 +30,7 @@ PLANNED = {
     "busy_ids": "ids of the busiest shard, over the mean",
     "busy_bytes": "bytes of the busiest shard, over the mean",
     "checkpoint": "bytes of a checkpoint",
+    "step": "time of a step, with a staleness of 0",
 }
 
 SIMULATED_KINDS = {"lookup": "lookups", "update": "updates", "train": "training steps"}
