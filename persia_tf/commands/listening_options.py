@@ -7,6 +7,7 @@ import argparse
 from persia_tf.commands import arguments
 from persia_tf.commands.options import Option
 from persia_tf.credentials import auth, tls
+from persia_tf.native import core_limits
 from persia_tf.processes.listening import Listening
 
 # The largest message of the core: see kMaxBodyBytes in cc/wire/frame.h.
@@ -73,7 +74,7 @@ def options(default_port: int) -> tuple[Option, ...]:
         Option(
             "--max-connections",
             type=arguments.at_least(1),
-            default=1024,
+            default=core_limits.MAX_CONNECTIONS,
             metavar="N",
             help="the most connections to the data port at once (%(default)s)",
         ),
