@@ -5,16 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-STYLE = """\
-:root { color-scheme: light dark; }
-body { font-family: sans-serif; margin: 2em auto; max-width: 1240px; padding: 0 1em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9em; }
-th, td { border-bottom: 1px solid #8888; padding: 0.3em 0.7em; text-align: right; }
-.texts { text-align: left; }
-.warning { border-left: 4px solid #b35900; padding-left: 0.7em; }
-svg { height: auto; max-width: 100%; }"""
-
 
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Returns the lines of a table, whose first `left` columns are texts."""

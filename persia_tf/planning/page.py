@@ -9,7 +9,8 @@ from typing import Any
 
 from persia_tf.base.amounts import count_text, size_text
 from persia_tf.base.chart import Axis, Line, chart
-from persia_tf.base.tables import STYLE, table_html
+from persia_tf.base.page import page_html
+from persia_tf.base.tables import table_html
 from persia_tf.planning.parts import ShardsPlan, TablePlan
 from persia_tf.planning.text import (
     SHARDS_LEGEND,
@@ -22,20 +23,7 @@ from persia_tf.planning.time_text import rows_of_times, times_legend
 
 _MOST_OVER_MEMORY = 2.0
 
-# The style of pages of tables and plots.
-_PAGE = Template("""\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>
-$style
-</style>
-</head>
-<body>
-<h1>$title</h1>
+_BODY = Template("""\
 $warnings
 <h2>Tables</h2>
 <div class="wide">$tables</div>
@@ -55,17 +43,12 @@ $growth
 these are always the hottest ones. One half of the sample says which are the hottest for
 the other half, so ids that only one half has are not answered: with many rows, a longer
 run has a higher rate.</p>
-$hit_rates
-</body>
-</html>
-""")
+$hit_rates""")
 
 
 def plan_page(plan: Any) -> str:
     """Returns a plan as HTML."""
-    return _PAGE.substitute(
-        title=escape(title(plan)),
-        style=STYLE,
+    body = _BODY.substitute(
         warnings="\n".join(
             f'<p class="warning">Warning: {escape(each)}</p>' for each in plan.warnings
         ),
@@ -82,6 +65,7 @@ def plan_page(plan: Any) -> str:
             _hit_rate_chart(each) for each in plan.tables if each.skew.hit_rates
         ),
     )
+    return page_html(title(plan), body)
 
 
 def _times(plan: Any) -> str:

@@ -6,7 +6,8 @@ from html import escape
 from string import Template
 from typing import Any
 
-from persia_tf.base.tables import STYLE, table_html
+from persia_tf.base.page import page_html
+from persia_tf.base.tables import table_html
 from persia_tf.simulation.text import (
     HEADROOM_LEGEND,
     SENSITIVITY_LEGEND,
@@ -21,19 +22,7 @@ from persia_tf.simulation.text import (
 )
 from persia_tf.simulation.tornado import tornado
 
-_PAGE = Template("""\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>
-$style
-</style>
-</head>
-<body>
-<h1>$title</h1>
+_BODY = Template("""\
 <p>$provenance</p>
 <h2>Throughput</h2>
 <div class="wide">$throughput</div>
@@ -47,10 +36,7 @@ $style
 <div class="wide">$limits</div>
 $sensitivity
 <h2>Values and their sources</h2>
-<div class="wide">$values</div>
-</body>
-</html>
-""")
+<div class="wide">$values</div>""")
 
 _SENSITIVITY = Template("""\
 <h2>Sensitivity</h2>
@@ -62,9 +48,7 @@ $plot
 
 def report_page(report: Any) -> str:
     """Returns a report as HTML."""
-    return _PAGE.substitute(
-        title=escape(report.title),
-        style=STYLE,
+    body = _BODY.substitute(
         provenance=escape(provenance(report)),
         throughput=table_html(rows_of_throughput(report), texts=1),
         times=table_html(rows_of_times(report), texts=1),
@@ -75,6 +59,7 @@ def report_page(report: Any) -> str:
         sensitivity=_sensitivity(report),
         values=table_html(rows_of_values(report), texts=4),
     )
+    return page_html(report.title, body)
 
 
 def _limits(report: Any) -> str:
