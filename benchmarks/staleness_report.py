@@ -29,7 +29,7 @@ The click model has four features of 4096 ids, which follow a Zipf law of the gi
 exponent; each id adds a weight of its own to the logit of a click. Its test loss is the
 expectation over the true probabilities, so that the best possible one is known."""
 _GROUPS_HEAD = """\
-| data | skew | optimizer | most frequent id | of batches | typical | rows a step \
+| data | skew | optimizer | most frequent id | of batches | typical | examples a step \
 | steps | seeds | loss | best possible | AUC | best possible |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 _GROUPS_LEGEND = """\
