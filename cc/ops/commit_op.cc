@@ -7,7 +7,6 @@
 #include "cc/ops/late_done.h"
 #include "cc/ops/layer_attrs.h"
 #include "cc/ops/ops.h"
-#include "cc/pipeline/done_of_all.h"
 #include "cc/pipeline/session.h"
 #include "tensorflow/c/ops.h"
 
@@ -46,24 +45,23 @@ Result<std::vector<OptimizerStep>> GetSteps(TF_OpKernelContext* context,
 void Compute(void* kernel, TF_OpKernelContext* context,
              TF_AsyncOpKernelDoneCallback* tf_done) {
   const auto& attrs = *static_cast<LayerAttrs*>(kernel);
-  std::function<void()> done = CopyDone(tf_done);
+  const std::function<void()> done = CopyDone(tf_done);
   const auto finish = [context, done](const Status& status) {
     if (!status.ok()) FailOp(context, status);
     done();
   };
-  auto session = FindSession(attrs.session);
+  const auto session = FindSession(attrs.session);
   if (!session.ok()) return finish(session.status());
   const Status passed = PassAnchor(context);
   if (!passed.ok()) return finish(passed);
   const auto steps = GetSteps(context, attrs.layers.size());
   if (!steps.ok()) return finish(steps.status());
-  Session* const target = session->get();
-  const DoneCallback each = DoneOfAll(
-      attrs.layers.size(), [finish, alive = std::move(*session)](
-                               const Status& status) { finish(status); });
-  for (size_t i = 0; i < attrs.layers.size(); ++i) {
-    target->Commit(attrs.layers[i], (*steps)[i], each);
-  }
+  // Once `finish` has been called, TensorFlow may delete the kernel, and with
+  // it `attrs`: the function that the op is part of has ended, and may be
+  // dropped.
+  (*session)->Commit(
+      attrs.layers, *steps,
+      [finish, alive = *session](const Status& status) { finish(status); });
 }
 
 }  // namespace

@@ -150,9 +150,10 @@ void Compute(void* kernel_memory, TF_OpKernelContext* context,
   }
   const std::shared_ptr<RemoteLookupState> state = *prepared;
   state->lookup.ids = Values<const int64_t>(state->ids);
-  kernel.tables->Lookup(
-      state->lookup, Values<float>(state->rows),
-      [state](const Status& status) { Finish(state, status); });
+  // Once the op has ended, TensorFlow may delete the kernel.
+  const std::shared_ptr<RemoteTables> tables = kernel.tables;
+  tables->Lookup(state->lookup, Values<float>(state->rows),
+                 [state](const Status& status) { Finish(state, status); });
 }
 
 }  // namespace

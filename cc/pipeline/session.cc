@@ -226,6 +226,7 @@ class SessionImpl : public Session {
     return ledger_.Stage(layer, ticket, std::move(gradients));
   }
 
+  using Session::Commit;
   void Commit(const std::string& layer, OptimizerStep step,
               DoneCallback done) override {
     const Status retired = retired_.Check(layer);
@@ -395,6 +396,12 @@ class SessionImpl : public Session {
 };
 
 }  // namespace
+
+void Session::Commit(Span<const std::string> layers,
+                     Span<const OptimizerStep> steps, DoneCallback done) {
+  const DoneCallback each = DoneOfAll(layers.size(), std::move(done));
+  for (size_t i = 0; i < layers.size(); ++i) Commit(layers[i], steps[i], each);
+}
 
 std::unique_ptr<Session> MakeSession(std::unique_ptr<EmbeddingService> service,
                                      const SessionOptions& options) {

@@ -221,6 +221,11 @@ class PERSIA_EXPORT Session {
   virtual void Commit(const std::string& layer, OptimizerStep step,
                       DoneCallback done) = 0;
 
+  // Commits several layers, each with a step of its own. `done` gets the first
+  // error. It may free the layers and the steps, but not the session.
+  void Commit(Span<const std::string> layers, Span<const OptimizerStep> steps,
+              DoneCallback done);
+
   // Blocks until every committed update is acknowledged. Returns and clears the
   // first error since the last flush.
   virtual Status Flush() = 0;

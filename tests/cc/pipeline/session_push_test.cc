@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cc/pipeline/push_queue.h"
@@ -42,6 +43,36 @@ TEST_F(SessionPushTest, DiscardsAStepThatWasSkipped) {
   ASSERT_EQ(updates.size(), 1u);
   EXPECT_EQ(updates.at(0).tables.at(0).ids, (Ids{2}));
   EXPECT_EQ(session_->Counters().gradients_discarded, 1u);
+}
+
+TEST_F(SessionPushTest, CommitsSeveralLayersEachWithItsStep) {
+  Stage("a", {1});
+  Stage("b", {2}, kOtherTable);
+  Outcome outcome;
+  const std::vector<std::string> layers = {"a", "b"};
+  const std::vector<OptimizerStep> steps = {0.5f, 0.25f};
+  session_->Commit(layers, steps, outcome.done());
+  ExpectOk(outcome.status());
+  ExpectOk(session_->Flush());
+  const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
+  ASSERT_EQ(updates.at(0).tables.size(), 2u);
+  EXPECT_EQ(updates.at(0).tables.at(0).learning_rate, 0.5f);
+  EXPECT_EQ(updates.at(0).tables.at(1).learning_rate, 0.25f);
+}
+
+// As when a TensorFlow function is dropped once it has ended: the layers' names
+// are its kernel's.
+TEST_F(SessionPushTest, TheEndOfACommitMayFreeTheLayers) {
+  std::vector<std::string> layers = {"a"};
+  const std::vector<OptimizerStep> steps = {0.5f};
+  Outcome outcome;
+  session_->Commit(layers, steps,
+                   [&layers, done = outcome.done()](const Status& status) {
+                     // What reads `layers` after this commits more of them.
+                     layers.assign(100, "freed");
+                     done(status);
+                   });
+  ExpectOk(outcome.status());
 }
 
 TEST_F(SessionPushTest, RefusesToCommitALookupThatWasNotForTraining) {
