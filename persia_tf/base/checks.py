@@ -10,6 +10,9 @@ from typing import Any
 # accepts a timeout of this length.
 MOST_SECONDS = 1e6
 
+# How many characters of a value messages show.
+_MOST_SHOWN = 200
+
 
 def is_integer(value: Any) -> bool:
     """Returns whether `value` is an int or a NumPy integer, but not a bool."""
@@ -115,7 +118,17 @@ def instance(
     if isinstance(value, of) or (none and value is None):
         return
     or_none = " or None" if none else ""
-    raise TypeError(f"`{name}` must be {what}{or_none}. Received: {name}={value!r}")
+    raise TypeError(
+        f"`{name}` must be {what}{or_none}. Received: {name}={shown(value)}"
+    )
+
+
+def shown(value: Any) -> str:
+    """Returns a value as messages show it: its beginning, if it is long."""
+    text = repr(value)
+    if len(text) <= _MOST_SHOWN:
+        return text
+    return f"{text[:_MOST_SHOWN]}... of type {type(value).__name__}"
 
 
 def as_float(value: Any) -> float:

@@ -94,6 +94,7 @@ class GrownTable:
             admission=settings.admission,
             lookups=self.counts.lookups.count // sample.steps,
             ids_per_step=len(self.counts.lookups.places) / sample.steps,
+            repeated_ids_per_step=self.counts.looked_up / sample.steps,
             sampled_ids=len(self.counts.ids),
             ids=self.growth.distinct(),
             rows=self.rows,

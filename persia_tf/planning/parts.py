@@ -34,6 +34,7 @@ class TablePlan:
         admission: The admission rule, in the core's text format.
         lookups: Training lookups of the table per step.
         ids_per_step: The mean number of distinct ids that a step looks up.
+        repeated_ids_per_step: The mean number of ids of a step, with all repeats.
         sampled_ids: How many distinct ids the sample has.
         ids: How many distinct ids the run has.
         rows: How many rows the table has at the end.
@@ -57,6 +58,7 @@ class TablePlan:
     admission: str
     lookups: int
     ids_per_step: float
+    repeated_ids_per_step: float
     sampled_ids: int
     ids: Estimate
     rows: Estimate

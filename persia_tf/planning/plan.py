@@ -84,7 +84,16 @@ class Plan:
 
         Args:
             indent: By how many spaces to indent. Defaults to None: one line.
+
+        Raises:
+            TypeError: if `indent` is no number of spaces.
         """
+        if isinstance(indent, (str, os.PathLike)):
+            raise TypeError(
+                "`indent` must be a number of spaces: write the JSON that `to_json` "
+                "returns to a file yourself, by Path(name).write_text(plan.to_json()). "
+                f"Received: indent={indent!r}"
+            )
         return json.dumps(dataclasses.asdict(self), indent=indent)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -95,9 +104,26 @@ class Plan:
         hottest rows that are kept; and the memory of a shard by the number of shards.
 
         Args:
-            path: The file, which is replaced if it exists.
+            path: The file, which is replaced if it exists. Its folder must exist.
+
+        Raises:
+            ValueError: if `path` names a folder, or is in a folder that does not exist.
         """
+        _check_file(Path(path))
         Path(path).write_text(plan_page(self), encoding="utf-8")
 
     def __str__(self) -> str:
         return plan_text(self)
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise ValueError(
+            "`path` must name a file, and is a folder: add the name of a file, such as "
+            f"plan.html. Received: path={str(path)!r}"
+        )
+    if not path.absolute().parent.is_dir():
+        raise ValueError(
+            "`path` must be in a folder that exists: create it first. Received: "
+            f"path={str(path)!r}"
+        )

@@ -138,8 +138,9 @@ class TimesOfShards:
         """Returns the examples per second of some trainers."""
         all_reduce = 0.0
         if trainers > 1:
-            several = dataclasses.replace(setup, trainers=trainers)
-            all_reduce = AllReduce(several, Clock()).seconds
+            # Trainers are near each other, however far away the shards are.
+            near = dataclasses.replace(setup, trainers=trainers, delay_seconds=0.0)
+            all_reduce = AllReduce(near, Clock()).seconds
         return trainers * self._load.examples / (step + all_reduce)
 
     def _cost(self, trainers: int, shards: int, seconds: float) -> float | None:

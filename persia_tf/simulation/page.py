@@ -11,6 +11,7 @@ from persia_tf.base.tables import table_html
 from persia_tf.simulation.text import (
     HEADROOM_LEGEND,
     SENSITIVITY_LEGEND,
+    bound_text,
     first_text,
     provenance,
     rows_of_busy,
@@ -26,6 +27,7 @@ _BODY = Template("""\
 <p>$provenance</p>
 <h2>Throughput</h2>
 <div class="wide">$throughput</div>
+$bound
 <h2>Times</h2>
 <div class="wide">$times</div>
 <h2>What is busy</h2>
@@ -48,9 +50,11 @@ $plot
 
 def report_page(report: Any) -> str:
     """Returns a report as HTML."""
+    bound = bound_text(report)
     body = _BODY.substitute(
         provenance=escape(provenance(report)),
         throughput=table_html(rows_of_throughput(report), texts=1),
+        bound="" if not bound else f"<p>{escape(bound)}</p>",
         times=table_html(rows_of_times(report), texts=1),
         busy=table_html(rows_of_busy(report), texts=1),
         first=escape(first_text(report)),

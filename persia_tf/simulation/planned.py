@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from persia_tf.simulation.examples import ASSUMED, GIVEN, Value
+from persia_tf.simulation.examples import GIVEN, Value
 
 # Bytes of a stored weight, by `row_dtype`. Rows of int8 have a scale besides, which is
 # counted as their state.
@@ -41,13 +41,13 @@ def values_of_plan(plan: Mapping[str, Any], shards: int) -> dict[str, Value]:
         place: max(table["row_bytes"] - dims[place] * widths[place], 0.0)
         for place, table in enumerate(tables)
     }
-    ids = max(plan["batch_size"] * lookups, rows)
+    ids = sum(table["repeated_ids_per_step"] for table in tables)
     values = {
         "tables": Value(len(tables), GIVEN, "the plan"),
         "layers": Value(lookups, GIVEN, "the plan's lookups of a step"),
         "examples": Value(max(1, round(plan["batch_size"])), GIVEN, "the plan"),
         "rows": Value(rows, GIVEN, "the plan"),
-        "ids": Value(ids, ASSUMED, "an id for each example and lookup of the plan"),
+        "ids": Value(ids, GIVEN, "the plan"),
         "dim": Value(max(1, round(mean(dims))), GIVEN, "the plan's mean"),
         "table_rows": Value(stored, GIVEN, "the plan"),
         "stored_weight_bytes": Value(mean(widths), GIVEN, "the plan's row dtypes"),

@@ -34,6 +34,7 @@ def report_text(report: Any) -> str:
         provenance(report),
         "",
         *aligned(rows_of_throughput(report), left=1),
+        *_wrapped(bound_text(report)),
         "",
         *aligned(rows_of_times(report), left=1),
         "",
@@ -66,6 +67,16 @@ def provenance(report: Any) -> str:
     )
 
 
+def bound_text(report: Any) -> str:
+    """Returns why the throughput is only an upper bound; nothing if it is none."""
+    if report.values["dense_seconds"].value > 0:
+        return ""
+    return (
+        "The dense part is taken to need no time, so this is the most that lookups and "
+        "updates allow: give --dense-ms."
+    )
+
+
 def first_text(report: Any) -> str:
     """Returns what breaks first."""
     first = next(limit for limit in report.limits if limit.beyond == "fails")
@@ -74,7 +85,8 @@ def first_text(report: Any) -> str:
     return (
         f"What breaks first: {first.name} ({exceeded}): "
         f"{amount(first.number, first.unit)} of at most "
-        f"{amount(first.limit, first.unit)}. "
+        f"{amount(first.limit, first.unit)}. That is the nearest limit beyond which "
+        "something fails, and is not only slower. "
         f"What limits the speed: {busiest}, busy for {part:.0%} of the time."
     )
 

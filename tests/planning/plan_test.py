@@ -232,6 +232,34 @@ def test_a_plan_is_shown_and_written(make_model, make_dataset):
     assert written["tables"][0]["rows"]["value"] == plan.tables[0].rows.value
 
 
+def test_ids_are_counted_with_and_without_repeats(model):
+    [planned] = ptf.plan(model, [np.array([7, 7, 8]), np.array([7])]).tables
+    assert planned.repeated_ids_per_step == 2
+    assert planned.ids_per_step == 1.5
+
+
+@pytest.mark.parametrize("name", ["", "absent/plan.html"])
+def test_a_page_needs_the_name_of_a_file_in_a_folder(
+    name, model, make_dataset, tmp_path
+):
+    plan = ptf.plan(model, make_dataset(100))
+    with pytest.raises(ValueError, match="`path` must.*Received: path="):
+        plan.to_html(tmp_path / name)
+
+
+def test_a_sample_in_the_place_of_the_model_is_not_shown_whole(model):
+    batches = [np.arange(1_000)] * 100
+    with pytest.raises(TypeError, match="`model` must be a Keras model") as refused:
+        ptf.plan(batches, model)
+    assert len(str(refused.value)) < 400
+    assert "of type list" in str(refused.value)
+
+
+def test_json_is_returned_and_not_written(model, make_dataset, tmp_path):
+    with pytest.raises(TypeError, match="write the JSON.*Received: indent='plan.json'"):
+        ptf.plan(model, make_dataset(100)).to_json("plan.json")
+
+
 def test_plan_and_its_result_are_names_of_the_package():
     assert ptf.plan.__module__ == "persia_tf.planning.planner"
     assert ptf.Plan.__name__ == "Plan"

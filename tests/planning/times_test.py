@@ -131,6 +131,13 @@ def test_more_trainers_reach_a_target():
     assert found.step_seconds == one.step_seconds
 
 
+def test_the_all_reduce_of_trainers_has_not_the_latency_of_shards():
+    target = {"staleness": 64, "target_rate": 150 / OWN.seconds}
+    near, far = times(8, **target), times(8, latency=OWN.seconds, **target)
+    assert (near.trainers, far.trainers) == (2, 2)
+    assert far.rate == pytest.approx(near.rate, rel=0.05)
+
+
 def test_few_shards_are_too_few_for_many_trainers():
     one = times(staleness=4)
     target = {"staleness": 4, "target_rate": 40 * one.rate}

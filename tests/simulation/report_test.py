@@ -7,6 +7,7 @@ import re
 import pytest
 
 from persia_tf.simulation.examples import examples
+from persia_tf.simulation.page import report_page
 from persia_tf.simulation.report import report
 
 
@@ -29,6 +30,17 @@ def test_the_text_has_all_parts(small):
         "--dense-ms",
     ):
         assert part in text
+
+
+def test_a_throughput_without_a_dense_part_is_told_to_be_a_bound(small):
+    lookups = dataclasses.replace(small.values["dense_seconds"], value=0.0)
+    values = {**small.values, "dense_seconds": lookups}
+    for changed, is_told in (
+        (small, False),
+        (dataclasses.replace(small, values=values), True),
+    ):
+        assert ("give --dense-ms" in str(changed)) is is_told
+        assert ("give --dense-ms" in report_page(changed)) is is_told
 
 
 def test_lines_fit_a_wide_terminal(small):

@@ -17,6 +17,7 @@ PLAN = {
             "row_bytes": 68,
             "lookups": 1,
             "ids_per_step": 30.0,
+            "repeated_ids_per_step": 100.0,
             "rows": {"value": 1000.0},
         },
         {
@@ -25,6 +26,7 @@ PLAN = {
             "row_bytes": 36,
             "lookups": 2,
             "ids_per_step": 90.0,
+            "repeated_ids_per_step": 250.0,
             "rows": {"value": 500.0},
         },
     ],
@@ -92,7 +94,7 @@ def test_a_plan_gives_tables_rows_and_bytes(choose, plan):
     assert setup.state_bytes == pytest.approx((30 * 36 + 90 * 4) / 120)
     assert made.operation.stored_weight_bytes == pytest.approx((30 * 4 + 90 * 2) / 120)
     assert choose(plan=plan, shards="3").setup.busiest == 1
-    assert choose(plan=plan).setup.ids == 300
+    assert choose(plan=plan).setup.ids == 350
 
 
 @pytest.mark.parametrize(
