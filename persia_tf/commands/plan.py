@@ -187,7 +187,12 @@ def _show(planned: Plan, args: argparse.Namespace) -> None:
 
 
 def _numbers(text: str) -> list[int]:
-    return [arguments.at_least(1)(each) for each in text.split(",")]
+    try:
+        return [arguments.at_least(1)(each) for each in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"must be integers with commas between them, such as 2,4,8, got {text!r}"
+        ) from error
 
 
 def _file_or_stdout(text: str) -> Path | str:

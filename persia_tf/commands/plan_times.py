@@ -9,6 +9,16 @@ _PASSED = (
     *("time", "step_seconds", "staleness", "latency", "network_gbits"),
     "target_rate",
 )
+# The options that say nothing without a time of the model's own step, with their
+# defaults.
+_ABOUT_TIME = {
+    "staleness": None,
+    "latency": 0.0,
+    "network_gbits": 10.0,
+    "target_rate": None,
+    "trainer_price": None,
+    "shard_price": None,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,8 +83,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the arguments of `ptf.plan` that the options are."""
+    """Returns the arguments of `ptf.plan` that the options are.
+
+    Raises:
+        ValueError: if an option lacks another one that it needs.
+    """
+    _check_companions(args)
     options = {name: getattr(args, name) for name in _PASSED}
     prices = {"trainer": args.trainer_price, "shard": args.shard_price}
     given = {name: price for name, price in prices.items() if price is not None}
     return {**options, "prices": given or None}
+
+
+def _check_companions(args: argparse.Namespace) -> None:
+    """Checks what `ptf.plan` checks too, but would name as its arguments."""
+    if not args.time and args.step_seconds is None:
+        for name, default in _ABOUT_TIME.items():
+            if getattr(args, name) != default:
+                raise ValueError(
+                    f"{_option(name)} is about time, so it needs --time, which "
+                    "measures the model's own step, or --step-seconds, which gives it. "
+                    f"Received: {_option(name)} {getattr(args, name):g} without either"
+                )
+    if (args.trainer_price is None) != (args.shard_price is None):
+        given = "trainer_price" if args.shard_price is None else "shard_price"
+        raise ValueError(
+            "--trainer-price and --shard-price must be given together. Received: only "
+            f"{_option(given)} {getattr(args, given):g}"
+        )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

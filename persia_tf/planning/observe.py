@@ -75,7 +75,7 @@ def observe(model: Any, sample: Any, steps: int | None = None) -> Sample:
 
     Raises:
         TypeError: if `sample` is not an iterable of batches.
-        ValueError: if `sample` has no batch, or no end and `steps` is None; or if the
+        ValueError: if `sample` has no example, or no end and `steps` is None; or if the
             model has none of our layers, or cannot be called with its batches.
     """
     examples: list[int] = []
@@ -89,11 +89,11 @@ def observe(model: Any, sample: Any, steps: int | None = None) -> Sample:
         for each, (_, found) in zip(observed, training):
             each.ids.append(found.ids)
             each.bags.append(found.bags)
-    if not examples:
+    if not any(examples):
         raise ValueError(
-            "`sample` must have at least one batch, and has none. If it is an iterator "
-            "that was read before, give a new one; if it is a dataset, check that its "
-            "files and filters leave some examples. Received: an empty sample"
+            "`sample` must have at least one example, and has none. If it is an "
+            "iterator that was read before, give a new one; if it is a dataset, check "
+            "that its files and filters leave some examples. Received: an empty sample"
         )
     return Sample(
         steps=len(examples),

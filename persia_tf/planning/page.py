@@ -36,7 +36,8 @@ $times
 <h2>Distinct ids</h2>
 <p>The distinct ids that each table has met after so many steps of an epoch: as the
 sample has them (solid), and as predicted (dashed), with the interval that holds their
-number in about 19 of 20 cases.</p>
+number in about 19 of 20 cases, if the sample has a tenth of the run's steps or
+more.</p>
 $growth
 <h2>Hit rates</h2>
 <p>The part of the ids of lookups that would be answered by a copy of so many rows, if

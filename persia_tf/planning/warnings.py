@@ -53,7 +53,8 @@ def _of_size(plan: Plan) -> Iterator[str]:
     if part < _LEAST_PART:
         yield (
             f"the sample has {part:.1%} of the run's steps; from less than "
-            f"{_LEAST_PART:.0%}, numbers of rows may be far off. Give more batches"
+            f"{_LEAST_PART:.0%}, numbers of rows and the ends of their intervals may "
+            "be far off, and mostly too low. Give more batches"
         )
     if plan.sample_steps < _FEW_STEPS < plan.run_steps:
         yield (

@@ -139,7 +139,7 @@ def test_a_module_may_be_named(persia, program):
             "must return a model and a sample, (model, sample)",
         ),
         ("small.py:make_nothing", "(model, sample). Received: NoneType"),
-        ("train.py:make_empty", "`sample` must have at least one batch"),
+        ("train.py:make_empty", "`sample` must have at least one example"),
     ],
 )
 def test_what_cannot_be_planned_is_told_in_one_line(persia, program, function, told):
@@ -162,7 +162,8 @@ def test_arguments_that_the_plan_refuses_are_told_in_one_line(persia, program):
     for option, told in (
         ("--run-steps=2", "`run_steps` must be at least the number of batches"),
         ("--shards=2000", "`shards` must be an integer from 1 to 1024"),
-        ("--target-rate=9", "`target_rate` is about time, so it needs `time=True`"),
+        ("--target-rate=9", "--target-rate is about time, so it needs --time"),
+        ("--trainer-price=3", "--trainer-price is about time, so it needs --time"),
     ):
         command = persia("plan", f"{program}:make", option)
         assert command.wait() == 2

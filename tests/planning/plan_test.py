@@ -120,9 +120,13 @@ def test_an_endless_dataset_needs_a_number_of_steps(model, make_dataset):
     assert ptf.plan(model, endless, steps=9).sample_steps == 9
 
 
-@pytest.mark.parametrize("sample", [[], iter(())], ids=["list", "iterator"])
+@pytest.mark.parametrize(
+    "sample",
+    [[], iter(()), [np.zeros(0, "int64")]],
+    ids=["list", "iterator", "empty batch"],
+)
 def test_an_empty_sample_is_refused(sample, model):
-    with pytest.raises(ValueError, match="`sample` must have at least one batch"):
+    with pytest.raises(ValueError, match="`sample` must have at least one example"):
         ptf.plan(model, sample)
 
 
