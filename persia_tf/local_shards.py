@@ -10,6 +10,7 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Collection
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -170,6 +171,7 @@ class LocalCluster:
                     *(self._shard_options, env, self._recovers, self._start_timeout)
                 )
                 addresses = running.addresses()
+                _end_former_sessions(addresses)
                 running.cluster = Cluster(addresses, **self._cluster_options)
                 self._running = running
                 atexit.register(self._stop_at_exit)
@@ -228,6 +230,14 @@ class LocalCluster:
             _LOGGER.error("updates were lost as the shards stopped: %s", error)
 
     _stop_at_exit = _stop_and_log
+
+
+def _end_former_sessions(addresses: Collection[str]) -> None:
+    """Closes sessions with servers that have ended, and had these addresses before."""
+    try:
+        session.close_sessions_of(addresses)
+    except errors.PersiaError as error:
+        _LOGGER.error("updates for shards that have ended were lost: %s", error)
 
 
 class _Running:

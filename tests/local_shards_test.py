@@ -13,6 +13,7 @@ import pytest
 from harness import wait_until
 
 import persia_tf as ptf
+from persia_tf import local_shards
 from persia_tf.client import session
 from persia_tf.current_cluster import cluster_in_use
 
@@ -155,6 +156,19 @@ def test_the_sessions_with_the_shards_end_with_them(local_cluster, table):
     local.stop()
     assert sessions_with_the_shards() == []
     assert len(session.open_sessions()) == others
+
+
+def test_sessions_with_former_servers_of_its_addresses_end(
+    local_cluster, start_shards, table, monkeypatch
+):
+    addresses = [shard.address for shard in start_shards(1)]
+    former = made(ptf.Cluster(addresses, staleness=0), table)
+    assert len(former) == 0
+    monkeypatch.setattr(local_shards._Running, "addresses", lambda self: addresses)
+    cluster = local_cluster().start()
+    assert addresses not in [each.shards.split(",") for each in session.open_sessions()]
+    # Its staleness is another one.
+    made(cluster, f"{table}2")
 
 
 def test_an_error_within_it_is_not_hidden(monkeypatch):
