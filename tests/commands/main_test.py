@@ -56,7 +56,10 @@ from persia_tf.commands import main
         (["plan"], "FILE.py:FUNCTION"),
         (["plan", "train.py"], "must be FILE.py:FUNCTION or MODULE:FUNCTION"),
         (["plan", "train.py:make", "--steps=0"], "--steps: must be at least 1, got 0"),
-        (["plan", "train.py:make", "--shards=2,x"], "argument --shards: invalid"),
+        (
+            ["plan", "train.py:make", "--shards=2,x"],
+            "argument --shards: must be integers with commas",
+        ),
     ],
 )
 def test_a_wrong_command_line_is_explained(persia, args, told):
