@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             "--latency",
             float,
-            0.0,
+            _ABOUT_TIME["latency"],
             "SECONDS",
             "the delay of a message to a shard, each direction; unless it is 0, each "
             "program has a machine like this one (%(default)g)",
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             "--network-gbits",
             float,
-            10.0,
+            _ABOUT_TIME["network_gbits"],
             "GBITS",
             "the rate of a machine's network in Gb/s, each direction (%(default)g)",
         ),
