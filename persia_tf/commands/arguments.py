@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from persia_tf import errors
-from persia_tf.base import addresses, checks
+from persia_tf.base import addresses, checks, whole_numbers
 from persia_tf.credentials import auth, tls
 from persia_tf.files import is_url
 from persia_tf.processes import memory
@@ -215,7 +215,7 @@ def at_least(least: int) -> Callable[[str], int]:
     """Returns a parser of integers of at least `least`."""
 
     def integer(text: str) -> int:
-        value = int(text)
+        value = whole_numbers.parse(text)
         if value < least:
             raise argparse.ArgumentTypeError(f"must be at least {least}, got {value}")
         return value
@@ -227,7 +227,7 @@ def between(least: int, most: int) -> Callable[[str], int]:
     """Returns a parser of integers from `least` to `most`."""
 
     def integer(text: str) -> int:
-        value = int(text)
+        value = whole_numbers.parse(text)
         if not least <= value <= most:
             raise argparse.ArgumentTypeError(
                 f"must be from {least} to {most}, got {value}"

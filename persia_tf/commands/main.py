@@ -164,7 +164,8 @@ class _Parser(argparse_flags.ArgumentParser):
     def refuse(self, unknown: list[str]) -> NoReturn:
         """Ends the process, with an error that names arguments it does not know."""
         hints = [self._hint(each.partition("=")[0]) for each in unknown]
-        self.error(f"unknown arguments: {' '.join(unknown)}{''.join(hints)}")
+        told = "".join(dict.fromkeys(hints))  # Each hint once.
+        self.error(f"unknown arguments: {' '.join(unknown)}{told}")
 
     def _hint(self, word: str) -> str:
         if word in self._flags:

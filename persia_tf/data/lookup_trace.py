@@ -76,8 +76,15 @@ def _naming_elements(element_spec: Any, caller: str, argument: str) -> Iterator[
             "lookups, and the call failed. Elements must be batches, `x`, `(x, y)` or "
             "`(x, y, sample_weight)`, whose `x` has the names, shapes and dtypes of "
             f"the model's inputs: call `dataset.batch` before `{caller}`. Received: "
-            f"{argument}.element_spec={element_spec}. The model's error: {error}"
+            f"{argument}.element_spec={element_spec}. The model's error: "
+            f"{_without_stack(error)}"
         ) from error
+
+
+def _without_stack(error: BaseException) -> str:
+    """Returns an error's message, without the calls that AutoGraph adds to it."""
+    metadata = getattr(error, "ag_error_metadata", None)
+    return getattr(metadata, "cause_message", None) or str(error)
 
 
 def _raise_of_shards(error: BaseException) -> None:

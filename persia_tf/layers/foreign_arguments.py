@@ -124,10 +124,5 @@ def _decay_for(regularizer: Any) -> str:
 def _refusal(name: str, argument: str, remedy: str, value: Any) -> TypeError:
     return TypeError(
         f"{name} has no argument `{argument}`: {remedy}. "
-        f"Received: {argument}={_shown(value)}"
+        f"Received: {argument}={checks.shown(value)}"
     )
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."

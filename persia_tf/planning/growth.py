@@ -48,9 +48,13 @@ _DRIFT_DEVIATIONS = 4.0
 
 # An interval has this many standard deviations on both sides. The deviation of new ids
 # is at least so large a part of them for each time that the run is as long as the
-# sample: real ids follow no law exactly.
+# sample, up to _FAR times: real ids follow no law exactly. Beyond, the logarithm of new
+# ids deviates by so much more each time that the run is e times as long: as measured
+# with real and artificial streams, of runs up to 1000 times as long as their samples.
 _DEVIATIONS = 2.0
 _LEAST_DEVIATION = 0.012
+_FAR = 10.0
+_DEVIATION_BEYOND = 0.15
 
 # A few ids more or less are chance, and no error of a law.
 _FEW = 5.0
@@ -169,7 +173,7 @@ class Growth:
     def _checked(self, times: int) -> Check:
         parts = self.counts.parts.count
         factor = self.lookups / self._sampled
-        least = min(_LEAST_DEVIATION * factor, 0.15)
+        least = _least_deviation(factor)
         if parts < 2 * _LEAST_PARTS:
             return Check(False, 0.0, math.hypot(least, 0.5))
         most = _MOST_FACTOR if times == 1 else _MOST_FACTOR_OF_REPEATS
@@ -234,6 +238,16 @@ class Growth:
         predicted = PowerLaw.fitted(arrivals[:size]).until(len(arrivals))
         actual = float(arrivals[size:].sum())
         return math.log((predicted + _FEW) / (actual + _FEW))
+
+
+def _least_deviation(factor: float) -> float:
+    """Returns by how much the logarithm of new ids deviates at least.
+
+    Args:
+        factor: How many times as long as the sample the run is.
+    """
+    near = min(factor, _FAR)
+    return _LEAST_DEVIATION * near + _DEVIATION_BEYOND * math.log(factor / near)
 
 
 def _without_chance(mean: float, chance: float) -> float:

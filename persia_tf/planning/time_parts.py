@@ -54,6 +54,8 @@ class ShardTimes:
         trainers: How many trainers reach the target rate, with the busiest of each
             shard's resources busy for at most 80% of the time; 1 without a target. None
             if the shards are too few for so many trainers.
+        highest_rate: How many examples per second as many trainers or fewer reach; if
+            the shards are too few for the target rate, any number of trainers.
         rate: How many examples all trainers train per second; None as `trainers`.
         run_seconds: How long they train for all epochs; None as `trainers`.
         cost: What they and the shards cost in that time; None without prices, and as
@@ -69,6 +71,7 @@ class ShardTimes:
     hiding_staleness: int | None
     checkpoint_seconds: float
     trainers: int | None
+    highest_rate: float
     rate: float | None
     run_seconds: float | None
     cost: float | None

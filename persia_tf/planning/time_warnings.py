@@ -26,12 +26,13 @@ def _of_target(plan: Any) -> Iterator[str]:
     target = plan.times.target_rate
     if target is None or any(each.times.trainers for each in plan.shards):
         return
-    most = max(each.shards for each in plan.shards)
+    best = max(plan.shards, key=lambda each: each.times.highest_rate)
+    count = "1 shard" if best.shards == 1 else f"{best.shards:,} shards"
     yield (
-        f"the run may not reach {target:,.0f} examples per second: with {most:,} "
-        "shards or fewer, so many trainers would keep shards busy for more than 80% of "
-        "the time, or wait too long for each other. Plan with more shards, a lower "
-        "`target_rate`, or a model whose step is faster"
+        f"the run may not reach {target:,.0f} examples per second; the most is "
+        f"{best.times.highest_rate:,.0f}, with {count}. More trainers would keep "
+        "shards busy for more than 80% of the time, or wait too long for each other. "
+        "Plan with more shards, a lower `target_rate`, or a model whose step is faster"
     )
 
 

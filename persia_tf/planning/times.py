@@ -59,7 +59,7 @@ class TimesOfShards:
         setup = self._setup(planned, own)
         one = self._simulated(setup)
         step = 1 / one.per_second
-        trainers = self._trainers(setup, one)
+        trainers, highest_rate = self._trainers(setup, one)
         rate = run_seconds = cost = None
         if trainers is not None:
             rate = self._rate(setup, step, trainers)
@@ -78,6 +78,7 @@ class TimesOfShards:
             / planned.shards
             / self._costs.checkpoint_bytes_per_second,
             trainers=trainers,
+            highest_rate=highest_rate,
             rate=rate,
             run_seconds=run_seconds,
             cost=cost,
@@ -123,16 +124,21 @@ class TimesOfShards:
                 least = middle + 1
         return enough
 
-    def _trainers(self, setup: Setup, one: Simulated) -> int | None:
-        target = self._run.target_rate
-        if target is None:
-            return 1
+    def _trainers(self, setup: Setup, one: Simulated) -> tuple[int | None, float]:
+        """Returns how many trainers reach the target, and the highest rate of fewer.
+
+        No number of trainers may reach it: then it is None, and the rate is the highest
+        of any number.
+        """
+        target, highest = self._run.target_rate, 0.0
         for trainers in range(1, _MOST_TRAINERS + 1):
             if trainers > 1 and _busy_shards(one, trainers) > _MOST_BUSY:
-                return None
-            if self._rate(setup, 1 / one.per_second, trainers) >= target:
-                return trainers
-        return None
+                break
+            rate = self._rate(setup, 1 / one.per_second, trainers)
+            highest = max(highest, rate)
+            if target is None or rate >= target:
+                return trainers, highest
+        return None, highest
 
     def _rate(self, setup: Setup, step: float, trainers: int) -> float:
         """Returns the examples per second of some trainers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from persia_tf.base.amounts import size_text
+from persia_tf.base.amounts import given_size_text, size_text
 from persia_tf.eviction import TTL
 from persia_tf.planning.model_tables import ModelTable
 from persia_tf.planning.observe import Sample
@@ -44,7 +44,7 @@ def _of_memory(plan: Plan) -> Iterator[str]:
     yield (
         f"the run may not fit: {busiest} may need "
         f"{size_text(most.busiest_shard_bytes.high)} of memory, and the limit is "
-        f"{size_text(plan.memory_limit)}; {remedy}"
+        f"{given_size_text(plan.memory_limit)}; {remedy}"
     )
 
 
@@ -53,8 +53,8 @@ def _of_size(plan: Plan) -> Iterator[str]:
     if part < _LEAST_PART:
         yield (
             f"the sample has {part:.1%} of the run's steps; from less than "
-            f"{_LEAST_PART:.0%}, numbers of rows and the ends of their intervals may "
-            "be far off, and mostly too low. Give more batches"
+            f"{_LEAST_PART:.0%}, numbers of rows may be far off, so their intervals "
+            "are wide. Give more batches"
         )
     if plan.sample_steps < _FEW_STEPS < plan.run_steps:
         yield (

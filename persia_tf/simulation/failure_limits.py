@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from persia_tf.simulation.limit import Facts, Limit
-from persia_tf.simulation.row_limits import recovery_seconds
+from persia_tf.simulation.recovery_limits import is_waited_for, shard_seconds
 
 _DAY = 86_400
 
@@ -29,8 +29,8 @@ def failure_limits(facts: Facts) -> Iterator[Limit]:
         a_day * _lost_seconds(facts, interval) / _DAY,
         1.0,
         "share",
-        "failures per day; half of checkpoint_minutes is trained again, then programs "
-        "restart, and a shard recovers",
+        "failures per day; after one, half of checkpoint_minutes is trained again, and "
+        "programs restart, unless only a shard is lost that recovers in their timeout",
         "save more often (increments are small); have standbys, so that a lost shard "
         "is back within seconds. Trainers train synchronously, so the loss of one "
         "stops all of them: going on with the others would need the all-reduce to "
@@ -41,9 +41,14 @@ def failure_limits(facts: Facts) -> Iterator[Limit]:
 def _lost_seconds(facts: Facts, interval: float) -> float:
     """Returns what a failure costs on the mean.
 
-    The rows of a shard are recovered from its log. Programs that are started again
-    begin at the last checkpoint, on the mean half an interval ago.
+    Programs that begin again do so at the last checkpoint, on the mean half an interval
+    ago. They need not if only a shard was lost, and is back while they wait for it.
     """
-    of_shards = facts.setup.shards / facts.machines if facts.machines > 1 else 1.0
-    restart = facts.operation.restart_minutes * 60
-    return interval / 2 + restart + of_shards * recovery_seconds(facts)
+    setup, back = facts.setup, shard_seconds(facts)
+    again = interval / 2 + facts.operation.restart_minutes * 60
+    if facts.machines == 1:  # All programs are on it.
+        return again + back
+    of_shards = setup.shards / facts.machines
+    of_programs = (setup.trainers + setup.workers) / facts.machines
+    lost_shard = back if is_waited_for(facts) else back + again
+    return of_programs * again + of_shards * lost_shard

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from persia_tf.base.amounts import count_text, size_text
+from persia_tf.base.amounts import count_text, given_size_text
+from persia_tf.simulation.operation import RECOVERIES
 
 # What the number of a value counts.
-COUNT, NUMBER, SIZE, RATE, SHARE, MILLISECONDS, FLAG = (
-    *("count", "number", "size", "rate", "share", "milliseconds", "flag"),
+COUNT, NUMBER, SIZE, RATE, SHARE, MILLISECONDS, FLAG, CHOICE = (
+    *("count", "number", "size", "rate", "share", "milliseconds", "flag", "choice"),
 )
 
 
@@ -22,12 +23,14 @@ class Field:
         option: Its option on the command line.
         kind: What the number counts.
         help: What it is.
+        choices: The values that it may have, if it is a choice.
     """
 
     name: str
     option: str
     kind: str
     help: str
+    choices: tuple[str, ...] = ()
 
 
 SETUP_FIELDS = (
@@ -133,6 +136,14 @@ OPERATION_FIELDS = (
         NUMBER,
         "time until programs train again after a failure, in minutes",
     ),
+    Field(
+        "recovery",
+        "--recovery",
+        CHOICE,
+        "how a lost shard comes back: from its log, as its standby, or only from the "
+        "last checkpoint",
+        RECOVERIES,
+    ),
     Field("open_files", "--open-files", COUNT, "files that a process may have open"),
     Field(
         "timeout_seconds",
@@ -149,8 +160,10 @@ def shown(kind: str, value: Any) -> str:
     """Returns a value of a kind, as text."""
     if kind == FLAG:
         return "yes" if value else "no"
+    if kind == CHOICE:
+        return value
     if kind == SIZE:
-        return size_text(value)
+        return given_size_text(value)
     if kind == RATE:
         return f"{count_text(8 * value)}b/s"
     if kind == MILLISECONDS:

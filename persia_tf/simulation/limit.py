@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from persia_tf.simulation.costs import Costs
-from persia_tf.simulation.operation import Operation
+from persia_tf.simulation.operation import STANDBY, Operation
 from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.simulate import Simulated
 
@@ -78,7 +78,8 @@ class Facts:
         setup = self.setup
         if setup.same_machine:
             return 1
-        return setup.trainers + setup.workers + setup.shards
+        standbys = setup.shards if self.operation.recovery == STANDBY else 0
+        return setup.trainers + setup.workers + setup.shards + standbys
 
     @property
     def rows_of_shard(self) -> float:

@@ -7,6 +7,7 @@ from persia_tf.simulation.failure_limits import failure_limits
 from persia_tf.simulation.limit import Facts, Limit
 from persia_tf.simulation.load_limits import load_limits
 from persia_tf.simulation.metadata_limits import metadata_limits
+from persia_tf.simulation.recovery_limits import recovery_limits
 from persia_tf.simulation.row_limits import row_limits
 
 
@@ -23,6 +24,7 @@ def limits_of(facts: Facts) -> tuple[Limit, ...]:
         *connection_limits(facts),
         *metadata_limits(facts),
         *row_limits(facts),
+        *recovery_limits(facts),
         *failure_limits(facts),
         *load_limits(facts),
     ]

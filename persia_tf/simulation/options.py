@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from persia_tf.simulation.examples import Value, defaults
 from persia_tf.simulation.fields import (
+    CHOICE,
     COUNT,
     FIELDS,
     FLAG,
@@ -29,11 +30,17 @@ def _options() -> tuple[tuple[str, str, str], ...]:
     return tuple(
         (
             field.option,
-            _METAVARS.get(field.kind, "NUMBER"),
+            _metavar(field),
             f"{field.help} ({_default(field, values)})".replace("%", "%%"),
         )
         for field in FIELDS
     )
+
+
+def _metavar(field: Field) -> str:
+    if field.kind == CHOICE:
+        return "|".join(field.choices)
+    return _METAVARS.get(field.kind, "NUMBER")
 
 
 def _default(field: Field, values: Mapping[str, Value]) -> str:

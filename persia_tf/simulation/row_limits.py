@@ -1,4 +1,4 @@
-"""Limits of rows in memory, in checkpoints and in logs."""
+"""Limits of rows in memory and in checkpoints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGEST_SUB_SHARD = 2 * math.log(2)
 
 
 def row_limits(facts: Facts) -> Iterator[Limit]:
-    """Yields the limits of memory, of checkpoints and of recoveries."""
+    """Yields the limits of memory and of checkpoints."""
     yield from _memory(facts)
     yield Limit(
         "rows of a sub-shard, if one table has all rows",
@@ -27,7 +27,6 @@ def row_limits(facts: Facts) -> Iterator[Limit]:
         "of the index (cc/store/bucket.h) longer than a line of the cache",
     )
     yield from _checkpoints(facts)
-    yield _recovery(facts)
 
 
 def saved_bytes_of_shard(facts: Facts) -> float:
@@ -35,14 +34,10 @@ def saved_bytes_of_shard(facts: Facts) -> float:
     return facts.rows_of_shard * facts.saved_row_bytes
 
 
-def recovery_seconds(facts: Facts) -> float:
-    """Returns how long a shard recovers at most: it reads its base, and its log.
-
-    At what rate it replays a log is not measured: it is taken for that of a base.
-    """
-    base = saved_bytes_of_shard(facts)
-    log = max(base, core_limits.LEAST_BASE_BYTES) if base else 0.0
-    return (base + log) / facts.costs.restore_bytes_per_second
+def restore_seconds(facts: Facts) -> float:
+    """Returns how long shards take to restore a checkpoint: each reads all files."""
+    read = saved_bytes_of_shard(facts) * facts.setup.shards
+    return read / facts.costs.restore_bytes_per_second
 
 
 def _memory(facts: Facts) -> Iterator[Limit]:
@@ -87,7 +82,7 @@ def _checkpoints(facts: Facts) -> Iterator[Limit]:
     )
     yield Limit(
         "time to restore a checkpoint",
-        own * facts.setup.shards / costs.restore_bytes_per_second,
+        restore_seconds(facts),
         facts.seconds_between_failures,
         "seconds",
         "the time between failures (assumed); the rate: costs",
@@ -96,19 +91,4 @@ def _checkpoints(facts: Facts) -> Iterator[Limit]:
         "(cc/checkpoint/store_loader.h), so more shards do not make it faster: a shard "
         "would have to pass over files of which it owns no slot, by the slots in their "
         "first block",
-    )
-
-
-def _recovery(facts: Facts) -> Limit:
-    return Limit(
-        "recovery of a shard from its log",
-        recovery_seconds(facts),
-        facts.operation.timeout_seconds,
-        "seconds",
-        "Cluster(timeout=); cc/journal/journal.h: the log grows up to the base's size",
-        "have standbys, which take a shard's place within seconds (docs/standbys.md), "
-        "or raise the timeout, or have more shards: programs raise if a shard does not "
-        "answer in time. A shard reads its base on one thread, and serves once all of "
-        "it is read: several files, or serving meanwhile, would need "
-        "cc/shard/recovery.h to change",
     )

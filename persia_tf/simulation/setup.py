@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from persia_tf.native import core_limits
+
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
@@ -84,6 +86,11 @@ class Setup:
                 raise ValueError(
                     f"`{name}` must be at least {least}. Received: {name}={value!r}"
                 )
+        if self.shards > core_limits.SLOTS:
+            raise ValueError(
+                f"`shards` must be at most {core_limits.SLOTS}, since each owns at "
+                f"least one slot. Received: shards={self.shards!r}"
+            )
         if self.in_memory > 1:
             raise ValueError(
                 "`in_memory` must be at most 1, the share of rows in memory. Received: "

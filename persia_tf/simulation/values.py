@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from persia_tf.base import whole_numbers
 from persia_tf.processes import memory
 from persia_tf.simulation.costs import Costs, measured_costs
 from persia_tf.simulation.examples import GIVEN, Example, Value, defaults, examples
 from persia_tf.simulation.fields import (
+    CHOICE,
     COUNT,
     FIELDS,
     FLAG,
@@ -97,13 +99,13 @@ def steps_of(text: str | None, setup: Setup) -> int | None:
     """
     if text is None:
         return None
-    least = least_steps(setup)
-    if not text.isdecimal() or int(text) < least:
+    least, steps = least_steps(setup), _count(text)
+    if steps is None or steps < least:
         raise RefusedError(
             f"--steps must be an integer of at least {least}, the staleness + 2, so "
             f"that updates end in them. Received: {text}"
         )
-    return int(text)
+    return steps
 
 
 def _planned(path: str, shards: int) -> dict[str, Value]:
@@ -137,11 +139,13 @@ def _in_options(message: str, values: Mapping[str, Value]) -> str:
 
 
 def _parsed(field: Field, text: str) -> Any:
-    value = _value(field.kind, text)
+    if field.kind == CHOICE:
+        value = text if text in field.choices else None
+        rule = f"one of {', '.join(field.choices)}"
+    else:
+        value, rule = _value(field.kind, text), _RULES[field.kind]
     if value is None:
-        raise RefusedError(
-            f"{field.option} must be {_RULES[field.kind]}. Received: {text}"
-        )
+        raise RefusedError(f"{field.option} must be {rule}. Received: {text}")
     return value
 
 
@@ -150,7 +154,7 @@ _RULES = {
     SIZE: 'a number of bytes, such as "8GiB", "512MB" or "1000000"',
     RATE: 'bits or bytes per second, such as "25Gb" or "1.25GB"',
     MILLISECONDS: "a number of milliseconds of at least 0",
-    SHARE: "a number from 0 to 1",
+    SHARE: 'a number from 0 to 1, or from "0%" to "100%"',
     FLAG: '"yes" or "no"',
     "number": "a number of at least 0",
 }
@@ -161,15 +165,27 @@ def _value(kind: str, text: str) -> Any:
     if kind == FLAG:
         return {"yes": True, "no": False}.get(text)
     if kind == COUNT:
-        return int(text) if text.isascii() and text.isdecimal() else None
+        return _count(text)
     if kind == SIZE:
         return _size(text)
     if kind == RATE:
         return _rate(text)
-    number = _number(text)
+    if kind == SHARE and text.endswith("%"):
+        percent = _number(text.removesuffix("%"))
+        number = None if percent is None else percent / 100
+    else:
+        number = _number(text)
     if number is None or (kind == SHARE and number > 1):
         return None
     return number / 1000 if kind == MILLISECONDS else number
+
+
+def _count(text: str) -> int | None:
+    try:
+        count = whole_numbers.parse(text)
+    except ValueError:
+        return None
+    return count if count >= 0 else None
 
 
 def _number(text: str) -> float | None:

@@ -33,6 +33,16 @@ def test_ids_that_come_again_are_predicted(times, draw):
     assert found.low <= wanted <= found.high
 
 
+@pytest.mark.parametrize("exponent", [0.8, 1.0, 1.3])
+@pytest.mark.parametrize("part", [0.05, 0.01, 0.002])
+def test_intervals_of_small_samples_are_as_wide_as_they_must_be(exponent, part, draw):
+    growth, whole = grown(draw(exponent, 40_000, 2500, 200), part)
+    found = growth.distinct()
+    assert found.low <= len(whole.ids) <= found.high
+    # Wide, but not without a meaning.
+    assert found.high < 20 * len(whole.ids)
+
+
 def test_a_small_vocabulary_is_complete(draw):
     growth, _ = grown(draw(0, 50, 100, 600))
     assert growth.distinct().value == pytest.approx(50, abs=0.5)

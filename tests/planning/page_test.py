@@ -63,7 +63,7 @@ def test_a_memory_limit_is_a_line_of_its_plot_unless_it_is_far_above(page):
     assert "Memory limit of 100 kB per shard: " in text
     text = page(memory_limit="1GiB")
     assert ", and its limit" not in text
-    assert "Memory limit of 1.07 GB per shard: needs 1 shard or more." in text
+    assert "Memory limit of 1 GiB (1.07 GB) per shard: needs 1 shard or more." in text
 
 
 def test_lines_stay_within_their_picture(page):

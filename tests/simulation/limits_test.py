@@ -149,9 +149,53 @@ def test_failures_are_those_of_all_machines(limits):
     found = limits(operation, checkpoint_minutes=60.0, table_rows=0.0)
     assert found["failures per day"].number == pytest.approx(0.5)
     assert found["failures per day"].limit == 24
-    # Half an hour is trained again, and programs restart in ten minutes.
+    # Half an hour is trained again, and programs restart in ten minutes, unless one of
+    # the 4 shards was lost, of 12 machines: it has no rows, so it is back at once.
     lost = found["part of the time that is lost to failures"]
-    assert lost.number == pytest.approx(0.5 * 40 / (24 * 60))
+    assert lost.number == pytest.approx(0.5 * 8 / 12 * 40 / (24 * 60))
+
+
+def test_a_standby_takes_a_lost_shards_place_while_programs_wait(limits):
+    operation = Operation(
+        days_between_failures=20.0, restart_minutes=10.0, recovery="standby"
+    )
+    found = limits(operation, checkpoint_minutes=60.0, table_rows=4e9)
+    recovery = found["recovery of a shard by its standby"]
+    assert 0 < recovery.number < 1
+    assert recovery.limit == operation.timeout_seconds
+    assert "recovery of a shard from its log" not in found
+    # 8 trainers, 4 shards and 4 standbys; only a lost trainer has all begin again.
+    assert found["failures per day"].number == pytest.approx(16 / 20)
+    lost = 16 / 20 * (8 / 16 * 40 * 60 + 4 / 16 * recovery.number) / (24 * 3600)
+    assert found["part of the time that is lost to failures"].number == pytest.approx(
+        lost
+    )
+
+
+def test_without_log_or_standby_a_lost_shard_has_all_begin_again(limits):
+    operation = Operation(
+        days_between_failures=24.0, restart_minutes=10.0, recovery="checkpoint"
+    )
+    found = limits(operation, checkpoint_minutes=60.0, table_rows=4e9)
+    assert not any(name.startswith("recovery of a shard") for name in found)
+    restore = found["time to restore a checkpoint"].number
+    lost = 0.5 * (40 * 60 + 4 / 12 * restore) / (24 * 3600)
+    assert found["part of the time that is lost to failures"].number == pytest.approx(
+        lost
+    )
+
+
+def test_a_recovery_within_the_timeout_has_no_program_begin_again(limits):
+    values = {"checkpoint_minutes": 60.0, "table_rows": 4e6}
+    name = "part of the time that is lost to failures"
+    waited = limits(Operation(days_between_failures=24.0), **values)
+    shorter = Operation(days_between_failures=24.0, timeout_seconds=1.0)
+    again = limits(shorter, **values)
+    back = waited["recovery of a shard from its log"].number
+    assert 1 < back < 30
+    lost = 0.5 * (8 / 12 * 35 * 60 + 4 / 12 * back) / (24 * 3600)
+    assert waited[name].number == pytest.approx(lost)
+    assert again[name].number == pytest.approx(lost + 0.5 * 4 / 12 * 35 / (24 * 60))
 
 
 def test_connections_are_those_of_trainers_or_of_workers(limits):
@@ -164,7 +208,8 @@ def test_connections_are_those_of_trainers_or_of_workers(limits):
 
 def test_more_shards_than_slots_do_not_fit(limits):
     assert limits(shards=16_384)["shards, of slots"].headroom == 1
-    assert limits(shards=20_000)["shards, of slots"].headroom < 1
+    with pytest.raises(ValueError, match="`shards` must be at most 16384, since"):
+        limits(shards=20_000)
 
 
 def test_what_is_busy_has_all_of_the_time_as_its_limit(limits):
@@ -184,3 +229,5 @@ def test_a_slow_shard_is_compared_with_the_usual(limits):
 def test_an_operation_that_cannot_be_is_refused():
     with pytest.raises(ValueError, match="`open_files` must be above 0. Received: "):
         Operation(open_files=0)
+    with pytest.raises(ValueError, match="`recovery` must be one of log, standby, ch"):
+        Operation(recovery="none")

@@ -71,6 +71,9 @@ def test_options_have_units(choose):
     assert setup.dense_bytes == 40e6
     assert setup.same_machine is False
     assert setup.table_rows == 1e9
+    assert choose(in_memory="98.5%").setup.in_memory == pytest.approx(0.985)
+    assert choose(shards="1e2").setup.shards == 100
+    assert choose(recovery="standby").operation.recovery == "standby"
     assert choose(network="1.25GB/s").setup.network_bytes_per_second == 1.25e9
 
 
@@ -110,7 +113,12 @@ def test_a_plan_gives_tables_rows_and_bytes(choose, plan):
         ({"shard_memory": "12"}, None),
         ({"shard_memory": "12TX"}, "--shard-memory must be a number of bytes, such"),
         ({"same_machine": "maybe"}, '--same-machine must be "yes" or "no". Received: '),
-        ({"in_memory": "1.5"}, "--in-memory must be a number from 0 to 1. Received: "),
+        ({"in_memory": "1.5"}, "--in-memory must be a number from 0 to 1, or from"),
+        ({"in_memory": "150%"}, "--in-memory must be a number from 0 to 1, or from"),
+        ({"in_memory": "x%"}, "--in-memory must be a number from 0 to 1, or from"),
+        ({"recovery": "no"}, "--recovery must be one of log, standby, checkpoint. Rec"),
+        ({"shards": "2.5"}, "--shards must be an integer of at least 0. Received: 2.5"),
+        ({"shards": "20000"}, "--shards must be at most 16384, since each owns at "),
         (
             {"rows": "10", "ids": "5"},
             "--rows must be at most --ids: it counts the distinct ones of them. "
@@ -152,5 +160,6 @@ def test_costs_are_read_from_a_file(tmp_path):
 def test_steps_must_be_more_than_updates_may_be_late():
     assert steps_of(None, Setup()) is None
     assert steps_of("10", Setup(staleness=8)) == 10
+    assert steps_of("1e2", Setup(staleness=8)) == 100
     with pytest.raises(RefusedError, match="--steps must be an integer of at least 10"):
         steps_of("9", Setup(staleness=8))
