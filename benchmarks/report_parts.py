@@ -141,7 +141,7 @@ PARTS = (
             "cores with the trainer, so that more shards cannot be faster; what is "
             "measured is what each further shard costs a step."
         ),
-        command=("step_cost.py",),
+        command=("step_cost.py", "--sweep", "shards"),
         quick=("--quick",),
         table=shards_table,
         plots=report_plots.shards,

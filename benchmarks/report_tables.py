@@ -68,8 +68,7 @@ def named_figures(names: Mapping[str, str]) -> Callable[[Mapping[str, Any]], Tab
 def shards_table(figures: Mapping[str, Any]) -> Table:
     """Returns what a step costs with each number of shards."""
     rows: Table = [("shards", "ms per step", "MB per step", "lookup requests per step")]
-    points = figures.get("shards") or next(iter(figures.values()))
-    for point in points:
+    for point in figures["shards"]:
         traffic = point["bytes_out_per_step"] + point["bytes_in_per_step"]
         rows.append(
             (

@@ -43,7 +43,7 @@ class Point(NamedTuple):
 SWEEPS = {
     "tables": [Point(tables, tables, 2, 512) for tables in (1, 26, 200)],
     "tables, same ids": [Point(200, tables, 2, 512) for tables in (1, 26, 200)],
-    "shards": [Point(26, 26, shards, 4096) for shards in (1, 2, 8)],
+    "shards": [Point(26, 26, shards, 4096) for shards in (1, 2, 4, 8)],
     "batch": [Point(26, 26, 2, 1 << power) for power in range(9, 15)],
 }
 QUICK_SWEEPS = {
@@ -116,8 +116,9 @@ def make_model(point: Point, cluster: Any) -> Any:
 
 
 def run_sweeps(arguments: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
-    """Runs all points in turn, repeatedly; returns the medians, by sweep."""
+    """Runs the points in turn, repeatedly; returns the medians, by sweep."""
     sweeps = QUICK_SWEEPS if arguments.quick else SWEEPS
+    sweeps = {name: sweeps[name] for name in arguments.sweep or sweeps}
     options = ["--staleness", arguments.staleness, "--windows", arguments.windows]
     options += ["--seconds", arguments.seconds]
     turns: dict[Point, list[dict[str, Any]]] = {}
@@ -164,9 +165,17 @@ def parse_arguments() -> argparse.Namespace:
     add("--seconds", type=float, default=3.0, help="seconds per window")
     add("--staleness", type=int, default=4, help="steps (%(default)s)")
     add("--write", action="store_true", help="write the table to RESULTS.md")
+    add(
+        "--sweep",
+        action="append",
+        choices=list(SWEEPS),
+        help="only this sweep; may be given again (default: all)",
+    )
     names = tuple(name.upper() for name in Point._fields)
     add("--point", type=int, nargs=4, metavar=names, help="train only this point")
     arguments = parser.parse_args()
+    if arguments.write and arguments.sweep:
+        parser.error("--write needs all sweeps: give no --sweep")
     if arguments.quick:
         arguments.turns, arguments.windows, arguments.seconds = 1, 1, 0.2
     return arguments

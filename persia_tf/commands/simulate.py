@@ -63,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--steps",
         metavar="N",
-        help="how many steps of each trainer to simulate (default: as many as take "
-        "some seconds)",
+        help="how many steps of each trainer to simulate (default: at most 200; as "
+        "many as have 100,000 requests, which take up to two minutes)",
     )
     parser.add_argument(
         "--sensitivity",

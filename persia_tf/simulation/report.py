@@ -111,7 +111,7 @@ def report(
         example: The set-up, its operation, and where their values come from.
         costs: What work takes. Defaults to None: as measured.
         steps: How many steps of each trainer to simulate, more than its staleness + 1.
-            Defaults to None: as many as take some seconds.
+            Defaults to None: at most 200, as many as have some 100,000 requests.
         with_sensitivity: Whether to simulate each assumption's half and double, too.
 
     Raises:
