@@ -24,8 +24,10 @@ ACCURACY = {
     }
 }
 POINT = {
-    **{"shards": 8, "ms_per_step": 12.34, "lookup_requests_per_step": 8.0},
-    **{"bytes_out_per_step": 3e6, "bytes_in_per_step": 1.5e6},
+    "shards": 8,
+    "ms_per_step": 12.34,
+    "bytes_out_per_step": 3e6,
+    "bytes_in_per_step": 1.5e6,
 }
 
 
@@ -62,8 +64,9 @@ def test_accuracy_is_compared_with_synchronous_training():
 
 
 def test_a_step_is_shown_for_each_number_of_shards():
-    table = report_tables.shards_table({"shards": [POINT, {**POINT, "shards": 1}]})
-    assert table[1:] == [("8", "12.3", "4.50", "8.0"), ("1", "12.3", "4.50", "8.0")]
+    slower = {**POINT, "shards": 16, "ms_per_step": 24.68}
+    table = report_tables.shards_table({"shards": [POINT, slower]})
+    assert table[1:] == [("8", "12.3", "1.00", "4.50"), ("16", "24.7", "2.00", "4.50")]
 
 
 def test_costs_of_staleness_are_in_thousandths():
@@ -148,7 +151,7 @@ def test_each_figure_names_the_command_that_made_it():
     page = report_page.page([part], stored(part, {"shards": [POINT]}), quick=False)
     assert "in 2 minutes, on 2026-01-31, at commit abc:" in page
     assert "```sh\npython benchmarks/step_cost.py\n```" in page
-    assert "| 8 | 12.3 | 4.50 | 8.0 |" in page
+    assert "| 8 | 12.3 | 1.00 | 4.50 |" in page
     assert "smoke" not in page
 
 
