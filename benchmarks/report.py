@@ -63,6 +63,7 @@ def run_part(
     template, commit = template_of(part, quick), _commit()
     known = {"{folder}": os.path.relpath(folder, _ROOT), "{commit}": commit}
     command = [_filled(each, known) for each in template]
+    kept = sum(_runs_in(each) for each in command if each.endswith(".jsonl"))
     begin = time.monotonic()
     ended = program_runs.run(_started(command), cwd=_ROOT, most_seconds=most_seconds)
     run = {
@@ -71,6 +72,7 @@ def run_part(
         "commit": commit,
         "day": datetime.date.today().isoformat(),
         "seconds": time.monotonic() - begin,
+        "kept_runs": kept,
         "status": 1 if ended.status is None else ended.status,
     }
     if ended.result:
@@ -90,6 +92,12 @@ def checked(part: Part, run: dict[str, Any]) -> dict[str, Any]:
         reason = run["failure"] or f"its figures cannot be shown: {bad!r}"
         return {**run, "reason": reason, "status": run["status"] or 1}
     return run
+
+
+def _runs_in(file: str) -> int:
+    """Returns how many runs a file has, which programs go on with: a line each."""
+    path = _ROOT / file
+    return len(path.read_text().splitlines()) if path.exists() else 0
 
 
 def _filled(argument: str, known: Mapping[str, str]) -> str:

@@ -110,9 +110,11 @@ def page(
 
 
 def _section(part: Part, run: Mapping[str, Any]) -> str:
-    measured = (
-        f"Made by this command in {_duration(run['seconds'])}, on {run['day']}, at "
-        f"commit {run['commit']}:"
+    kept = run.get("kept_runs", 0)
+    earlier = f" (with {kept:,} runs that an earlier start had made)" if kept else ""
+    measured = _wrapped(
+        f"Made by this command in {_duration(run['seconds'])}{earlier}, on "
+        f"{run['day']}, at commit {run['commit']}:"
     )
     lines = _lines(run["command"], _CODE_LINE - len(_GOES_ON), "  ")
     command = "\n".join(["```sh", f"{_GOES_ON}\n".join(lines), "```"])

@@ -208,6 +208,17 @@ def test_the_page_says_which_command_failed(command, tmp_path):
     assert "failed at commit" in text
 
 
+def test_the_page_says_if_a_part_went_on_with_earlier_runs(tmp_path):
+    part = part_that_runs("no_such_program.py", "{folder}/x.jsonl")
+    assert report.run_part(part, True, tmp_path)["kept_runs"] == 0
+    (tmp_path / "x.jsonl").write_text("{}\n{}\n")
+    kept = report.run_part(part, True, tmp_path)["kept_runs"]
+    part = part_of("shards")
+    run = {**stored(part, {"shards": [POINT]})[part.name], "kept_runs": kept}
+    told = "in 2 minutes (with 2 runs that an earlier start had made), on 2026-01-31"
+    assert told in page_of(part, {part.name: run})
+
+
 def test_a_part_that_takes_too_long_fails(tmp_path):
     part = part_that_runs("persia", "simulate", "--list")
     run = report.run_part(part, True, tmp_path, most_seconds=0.0)
