@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _BYTES = (" B", " kB", " MB", " GB", " TB", " PB")
-_BINARY = ("", "", " MiB", " GiB", " TiB")
+_BINARY = {" TiB": 2**40, " GiB": 2**30, " MiB": 2**20}
 _COUNTS = ("", "k", "M", "G", "T")
 
 
@@ -15,19 +15,22 @@ def size_text(size: float) -> str:
 
 
 def given_size_text(size: float) -> str:
-    """Returns a number of bytes as `size_text`, and in powers of 1024 if it is a round
-    one of these, as somebody has given it: "64 GiB (68.7 GB)".
-    """
+    """Returns a size as somebody may have given it: "64 GiB (68.7 GB)", or "12 TB"."""
     decimal = size_text(size)
-    for power in (4, 3, 2):
-        if size and size % 1024**power == 0:
-            return f"{size / 1024**power:g}{_BINARY[power]} ({decimal})"
+    for unit, unit_size in _BINARY.items():
+        if size and size % unit_size == 0:
+            return f"{size / unit_size:g}{unit} ({decimal})"
     return decimal
 
 
 def count_text(count: float) -> str:
     """Returns a number with three digits, in thousands or powers of them."""
     return _with_unit(count, _COUNTS)
+
+
+def counted_text(count: int, noun: str) -> str:
+    """Returns a number of things, such as "1 shard" or "1,024 shards"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _with_unit(number: float, units: Sequence[str]) -> str:

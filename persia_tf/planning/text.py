@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from persia_tf.base.amounts import given_size_text, size_text
+from persia_tf.base.amounts import counted_text, given_size_text, size_text
 from persia_tf.base.tables import aligned
 from persia_tf.planning.estimate import Estimate
 from persia_tf.planning.parts import ShardsPlan, TablePlan
@@ -67,8 +67,7 @@ def limit_text(plan: Any) -> str:
     limit = f"Memory limit of {given_size_text(plan.memory_limit)} per shard"
     if plan.least_shards is None:
         return f"{limit}: no number of shards fits."
-    shards = "1 shard" if plan.least_shards == 1 else f"{plan.least_shards:,} shards"
-    return f"{limit}: needs {shards} or more."
+    return f"{limit}: needs {counted_text(plan.least_shards, 'shard')} or more."
 
 
 def rows_of_tables(plan: Any) -> list[tuple[str, ...]]:

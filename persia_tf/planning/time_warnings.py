@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from persia_tf.base.amounts import counted_text
 from persia_tf.planning.time_text import seconds_text
 from persia_tf.planning.times import MOST_STALENESS
 
@@ -27,7 +28,7 @@ def _of_target(plan: Any) -> Iterator[str]:
     if target is None or any(each.times.trainers for each in plan.shards):
         return
     best = max(plan.shards, key=lambda each: each.times.highest_rate)
-    count = "1 shard" if best.shards == 1 else f"{best.shards:,} shards"
+    count = counted_text(best.shards, "shard")
     yield (
         f"the run may not reach {target:,.0f} examples per second; the most is "
         f"{best.times.highest_rate:,.0f}, with {count}. More trainers would keep "

@@ -62,7 +62,7 @@ class TimesOfShards:
         trainers, highest_rate = self._trainers(setup, one)
         rate = run_seconds = cost = None
         if trainers is not None:
-            rate = self._rate(setup, step, trainers)
+            rate = highest_rate  # Fewer trainers did not reach the target.
             run_seconds = self._run_steps * self._load.examples / rate
             cost = self._cost(trainers, planned.shards, run_seconds)
         busiest_bytes = planned.checkpoint_bytes.value * planned.busiest_rows

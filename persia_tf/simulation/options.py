@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from persia_tf.simulation.examples import Value, defaults
 from persia_tf.simulation.fields import (
-    CHOICE,
     COUNT,
     FIELDS,
     FLAG,
@@ -30,17 +29,11 @@ def _options() -> tuple[tuple[str, str, str], ...]:
     return tuple(
         (
             field.option,
-            _metavar(field),
+            "|".join(field.choices) or _METAVARS.get(field.kind, "NUMBER"),
             f"{field.help} ({_default(field, values)})".replace("%", "%%"),
         )
         for field in FIELDS
     )
-
-
-def _metavar(field: Field) -> str:
-    if field.kind == CHOICE:
-        return "|".join(field.choices)
-    return _METAVARS.get(field.kind, "NUMBER")
 
 
 def _default(field: Field, values: Mapping[str, Value]) -> str:

@@ -139,13 +139,11 @@ def _in_options(message: str, values: Mapping[str, Value]) -> str:
 
 
 def _parsed(field: Field, text: str) -> Any:
-    if field.kind == CHOICE:
-        value = text if text in field.choices else None
-        rule = f"one of {', '.join(field.choices)}"
-    else:
-        value, rule = _value(field.kind, text), _RULES[field.kind]
+    value = _value(field.kind, text)
     if value is None:
-        raise RefusedError(f"{field.option} must be {rule}. Received: {text}")
+        raise RefusedError(
+            f"{field.option} must be {_RULES[field.kind]}. Received: {text}"
+        )
     return value
 
 
@@ -162,6 +160,8 @@ _RULES = {
 
 def _value(kind: str, text: str) -> Any:
     """Returns the value in a text, or None if it is not one of its kind."""
+    if kind == CHOICE:
+        return text  # What owns the value refuses what is none of its choices.
     if kind == FLAG:
         return {"yes": True, "no": False}.get(text)
     if kind == COUNT:
@@ -170,14 +170,17 @@ def _value(kind: str, text: str) -> Any:
         return _size(text)
     if kind == RATE:
         return _rate(text)
-    if kind == SHARE and text.endswith("%"):
-        percent = _number(text.removesuffix("%"))
-        number = None if percent is None else percent / 100
-    else:
-        number = _number(text)
-    if number is None or (kind == SHARE and number > 1):
+    if kind == SHARE:
+        return _share(text)
+    number = _number(text)
+    if number is None:
         return None
     return number / 1000 if kind == MILLISECONDS else number
+
+
+def _share(text: str) -> float | None:
+    number, whole = _number(text.removesuffix("%")), 100 if text.endswith("%") else 1
+    return None if number is None or number > whole else number / whole
 
 
 def _count(text: str) -> int | None:

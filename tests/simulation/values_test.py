@@ -8,6 +8,7 @@ from persia_tf.simulation.fields import FIELDS
 from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.values import RefusedError, chosen, costs_of, steps_of
 
+SHARE_RULE = '--in-memory must be a number from 0 to 1, or from "0%" to "100%"'
 PLAN = {
     "batch_size": 100.0,
     "tables": [
@@ -113,9 +114,9 @@ def test_a_plan_gives_tables_rows_and_bytes(choose, plan):
         ({"shard_memory": "12"}, None),
         ({"shard_memory": "12TX"}, "--shard-memory must be a number of bytes, such"),
         ({"same_machine": "maybe"}, '--same-machine must be "yes" or "no". Received: '),
-        ({"in_memory": "1.5"}, "--in-memory must be a number from 0 to 1, or from"),
-        ({"in_memory": "150%"}, "--in-memory must be a number from 0 to 1, or from"),
-        ({"in_memory": "x%"}, "--in-memory must be a number from 0 to 1, or from"),
+        ({"in_memory": "1.5"}, f"{SHARE_RULE}. Received: 1.5"),
+        ({"in_memory": "150%"}, f"{SHARE_RULE}. Received: 150%"),
+        ({"in_memory": "x%"}, f"{SHARE_RULE}. Received: x%"),
         ({"recovery": "no"}, "--recovery must be one of log, standby, checkpoint. Rec"),
         ({"shards": "2.5"}, "--shards must be an integer of at least 0. Received: 2.5"),
         ({"shards": "20000"}, "--shards must be at most 16384, since each owns at "),
