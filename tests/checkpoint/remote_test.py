@@ -194,14 +194,16 @@ def test_a_shard_that_is_killed_as_it_saves_leaves_the_previous_one(
         shard = shard_process(
             options=options, env=object_store.environment(proxy.address)
         )
-        run = trained(1, [shard.address], root=root, timeout=3)
+        run = trained(1, [shard.address], root=root)
         run.step()
         first = ptf.checkpoint.save("run", cluster=run.cluster)
         saved = run.rows()
         run.step(seed=1)
+    # The test waits for this time-out, as the killed shard never answers.
+    impatient = ptf.Cluster(run.addresses, timeout=10)
     # A storage server that accepts what it is sent, and never answers.
     with tcp_proxy.TcpProxy(object_store.address, port=proxy.port, delay=3600):
-        save = ptf.checkpoint.save("run", cluster=run.cluster, block=False)
+        save = ptf.checkpoint.save("run", cluster=impatient, block=False)
         shard.kill()
         with pytest.raises(errors.PersiaError):
             save.wait()

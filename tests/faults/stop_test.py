@@ -118,14 +118,17 @@ def test_a_save_that_storage_holds_up_does_not_hold_up_the_end(
         )
         # The first shard is asked where to save, and reaches the storage.
         [other] = start_shards(1, checkpoint_root=root)
-        cluster = ptf.Cluster([other.address, shard.address], timeout=3)
+        addresses = [other.address, shard.address]
+        cluster = ptf.Cluster(addresses, timeout=DEADLINE_SECONDS)
         rows = UniformRows(table, cluster, COUNT)
         rows.set(1)
         first = ptf.checkpoint.save(FOLDER, cluster=cluster)
         rows.set(2)
+    # The test waits for this time-out, as the stopped shard never answers.
+    impatient = ptf.Cluster(addresses, timeout=10)
     # A storage server that accepts what it is sent, and never answers.
     with socket.create_server(("127.0.0.1", proxy.port)):
-        save = ptf.checkpoint.save(FOLDER, cluster=cluster, block=False)
+        save = ptf.checkpoint.save(FOLDER, cluster=impatient, block=False)
         assert shard.stop() == 0
         with pytest.raises(errors.PersiaError):
             save.wait()
