@@ -210,7 +210,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
         return {"kills": len(kills), "fit_failures": 1}
     finally:
         launch.close()
-    promotions = re.findall(r"serves since ([\d.]+) s after", launch.log)
+    promotions = re.findall(r"took over after ([\d.]+) s", launch.log)
     figures = {"kills": len(kills), "fit_failures": 0, **wrong}
     figures["seconds_of_promotion"] = np.median([float(each) for each in promotions])
     return {**figures, **figures_of(steps, kills)}

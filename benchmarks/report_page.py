@@ -23,15 +23,16 @@ _PACKAGES = ("persia_tf", "tensorflow", "keras", "tf_keras", "numpy")
 _HEAD = """\
 # Report
 
-The tables of PERSIA's paper ([arXiv 2111.05897](https://arxiv.org/abs/2111.05897)), in
-kind, on one machine. Absolute figures depend on the machine, so most are ratios of
-sides that take turns. `make report` runs everything again, which takes hours; `make
-report REPORT=--quick` takes minutes, and shows only that all of it runs."""
+The kinds of measurements that PERSIA's paper
+([arXiv 2111.05897](https://arxiv.org/abs/2111.05897)) has, on one machine. Absolute
+figures depend on the machine, so most figures are ratios of programs that were run in
+turns. `make report` runs everything again, which takes hours; `make report
+REPORT=--quick` takes minutes, and shows only that all of it runs."""
 _NOT_SHOWN = """\
 ## What could not be shown here
 
-- **100 trillion parameters.** One machine holds some thousand million. Only arithmetic
-  that starts from measured costs goes further: the simulator, whose errors are above.
+- **100 trillion parameters.** One machine holds a few billion. Only arithmetic that
+  starts from measured costs goes further: the simulator, whose errors are above.
 - **64 GPUs, 30 parameter servers, a data centre's network.** All programs shared the
   {cores} cores of one machine and its loopback, so neither more shards nor more workers
   can be as fast as with machines of their own. Distance was made by proxies that delay
@@ -40,8 +41,9 @@ _NOT_SHOWN = """\
   generated ids stand in for them.
 - **The systems that the paper compares with** were run as packages, each in a few
   processes of one machine, not as their authors would run them on a cluster.
-- **Spread.** A figure is a median of few turns on one machine; differences of some per
-  cent may be chance."""
+- **Spread.** A figure is the median of few turns on one virtual machine. Differences of
+  10% may be chance, and runs on other days and processors, of which
+  [benchmarks.md](benchmarks.md) has some, differ by more."""
 _NO_GPU = """\
 - **GPUs.** The dense parts ran on the processor, where they take most of the time of a
   step. With a GPU they take less, and lookups weigh more."""
@@ -194,7 +196,10 @@ def _facts(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
         days = sorted({run["day"] for run in ran})
         yield "Run", " to ".join(dict.fromkeys([days[0], days[-1]]))
         yield "At commit", ", ".join(dict.fromkeys(run["commit"] for run in ran))
-        yield "Time of all parts", _duration(sum(run["seconds"] for run in ran))
+        duration = _duration(sum(run["seconds"] for run in ran))
+        kept = sum(run.get("kept_runs", 0) for run in ran)
+        less = f", without {kept:,} runs that earlier starts had made" if kept else ""
+        yield "Time of all parts", f"{duration}{less}"
 
 
 def _gpus() -> int:

@@ -54,8 +54,8 @@ class Part:
 _THROUGHPUT = {
     "hybrid_over_sync_10ms": "hybrid over synchronous training, shards 10 ms away",
     "hybrid_hides_10ms": "hybrid training with shards 10 ms away, over shards nearby",
-    "remote_over_ready": "rows in two shards, over a dense part with ready vectors",
-    "embedded_over_ready": "rows in the program, over the same",
+    "remote_over_ready": "rows in two shards, over the dense part alone",
+    "embedded_over_ready": "rows in the program, over the dense part alone",
     "remote_over_tf_keras": "rows in two shards, over tf_keras's own tables",
     "embedded_over_tf_keras": "rows in the program, over tf_keras's own tables",
 }
@@ -68,9 +68,9 @@ PARTS = (
         name="accuracy",
         title="Test AUC: hybrid, synchronous, asynchronous",
         shows=(
-            "The paper trains to the same AUC as synchronous training, and loses with "
-            "asynchronous dense layers. Here the same kinds of training run on public "
-            "data sets that fit this machine."
+            "In the paper, hybrid training reaches the AUC of synchronous training, "
+            "and training with asynchronous dense layers does not. Here the same kinds "
+            "of training run on public data sets that fit this machine."
         ),
         command=(
             *("accuracy.py", "--runs", "{folder}/accuracy.{commit}.jsonl"),
@@ -86,11 +86,14 @@ PARTS = (
         name="throughput",
         title="Samples per second: hybrid, synchronous, and Keras",
         shows=(
-            "The paper's hybrid training is several times as fast as synchronous "
-            "training, since it hides the way to the parameter servers. Here a click "
-            "model with the cardinalities of Criteo trains on one machine, with shards "
-            "behind proxies that delay each direction by 10 ms. All figures are "
-            "ratios of samples per second."
+            "In the paper, hybrid training is several times as fast as synchronous "
+            "training, since it hides the time that requests to the parameter servers "
+            "take. Here a click model with the cardinalities of Criteo trains on one "
+            "machine. For the first two figures, batches have 512 samples, and the "
+            "shards are behind proxies, which delay each direction by 10 ms or, if "
+            "shards are nearby, by nothing. For the others, batches have 4096 samples, "
+            "and there are no proxies; the dense part alone trains on vectors that are "
+            "already in memory. All figures are ratios of samples per second."
         ),
         command=(
             "hybrid_bench.py",
@@ -104,9 +107,10 @@ PARTS = (
         name="peers",
         title="Samples per second: other libraries",
         shows=(
-            "The paper compares with other systems for such models, on many machines. "
-            "Here libraries that can be had as packages train the same click model, "
-            "with the same optimizers and batches, in turn on this machine. The peak "
+            "The paper compares itself with other systems for such models, on many "
+            "machines. Here libraries that can be installed as packages train the same "
+            "click model, with the same optimizers and batches, in turn on this "
+            "machine. The peak "
             "memory is that of all processes of a library; Keras, TensorFlow "
             "Recommenders Addons and PyTorch have one, which holds the rows too."
         ),
@@ -119,8 +123,8 @@ PARTS = (
         name="workers",
         title="Scale: NN workers",
         shows=(
-            "The paper scales to 64 GPUs. Here a second worker is added, each pinned "
-            "to one of two cores, which the shards use too."
+            "The paper scales to 64 GPUs. Here a second worker is added, and each "
+            "worker is pinned to one of two cores, which the shards use too."
         ),
         command=("worker_scaling.py",),
         quick=("--quick",),
@@ -150,9 +154,11 @@ PARTS = (
         name="staleness",
         title="What staleness costs, by skew",
         shows=(
-            "The paper bounds what stale rows cost by staleness times how frequent an "
-            "id is. Here rows are late by exactly so many steps; the cost is test "
-            "loss, in thousandths, over that of the same seed without staleness."
+            "The paper's bound on the cost of stale rows grows with the staleness "
+            "times the frequency of the most frequent id. Here each update of a row is "
+            "applied exactly as many steps late as the column says. A cell is by how "
+            "much the test loss is above that of the same seed without staleness, "
+            "times 1000."
         ),
         command=("staleness_skew.py", "--runs", "{folder}/staleness.{commit}.jsonl"),
         quick=("--quick",),
@@ -164,8 +170,12 @@ PARTS = (
         name="failover",
         title="Faults: a shard is lost with its folder",
         shows=(
-            "The paper recovers a parameter server in memory. Here a shard with a "
-            "standby is killed, and its recovery folder removed, while a model trains."
+            "In the paper, a parameter server that fails is recovered from memory. "
+            "Here a shard that has a standby is killed, and its recovery folder "
+            "removed, while a model trains. The shards run with `--acknowledge "
+            "standby`; with `--acknowledge self`, the default, "
+            "[the last updates may be lost]"
+            "(standbys.md#what-an-acknowledged-update-survives)."
         ),
         command=("failover_bench.py",),
         quick=("--quick",),

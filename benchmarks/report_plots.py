@@ -12,6 +12,7 @@ from typing import Any
 
 import report_tables
 import staleness_report
+from simulate_check import IN_FLIGHT_OF_TRAINING
 
 from persia_tf.base.amounts import count_text
 from persia_tf.base.chart import Axis, Frame, Line, chart, draw_chart
@@ -23,9 +24,9 @@ import plots
 
 Plots = dict[str, str]
 
-# The panels of the simulator's plot: the work, how many calls in flight, the figure.
+# The panels of the simulator's plot: the work, how many in flight, the figure.
 _PANELS = {
-    "training steps per second": ("train", 1, "per second"),
+    "training steps per second": ("train", IN_FLIGHT_OF_TRAINING, "per second"),
     "lookups per second": ("lookup", 1, "per second"),
     "updates per second": ("update", 1, "per second"),
     "99th percentile of lookups, ms": ("lookup", 1, "p99 ms"),

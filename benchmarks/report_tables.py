@@ -86,7 +86,7 @@ def staleness_table(figures: Mapping[str, Any]) -> Table:
     """Returns what each staleness costs, with a row for each skew of ids."""
     staleness = sorted({s for group in figures["groups"] for s in _costs(group)})
     late = (f"{steps} step{'' if steps == 1 else 's'}" for steps in staleness)
-    header = ("data", "skew", "rows by", *late)
+    header = ("data", "skew", "row optimizer", *late)
     rows: Table = [header]
     for group in figures["groups"]:
         costs = _costs(group)

@@ -42,10 +42,13 @@ from results_file import write_section
 from shard_processes import ShardProcess, running_proxies, running_shards
 
 from persia_tf.simulation.costs import Costs, measured_costs
+from persia_tf.simulation.setup import Setup
 from persia_tf.simulation.simulate import Simulated, simulate, simulate_calls
 
 SHARDS = (1, 2, 4, 8)
 DELAYS_MS = (None, 10.0)
+# All unfinished steps, with the default staleness of both sides.
+IN_FLIGHT_OF_TRAINING = Setup.staleness + 1
 _PAGE = Path(__file__).resolve().parents[1] / "docs" / "simulation.md"
 _CALLS, _WARM_UP_CALLS = 6000, 50
 PER_SECOND, P99 = "per second", "p99 ms"
@@ -59,7 +62,7 @@ class Case:
         kind: "lookup", "update" or "train".
         shards: The number of shards.
         delay_ms: The delay of each direction; None without proxies.
-        in_flight: How many calls are in flight.
+        in_flight: How many calls, or steps of training, are in flight.
     """
 
     kind: str
@@ -295,7 +298,11 @@ def _measure_training(
     arguments: argparse.Namespace, batch: int, rounds: TrainingRounds | None
 ) -> tuple[cost_training.Dense, dict[Case, float]]:
     """Returns the dense part of a step, and steps per second of all set-ups."""
-    cases = [Case("train", n, d) for n in arguments.shards for d in DELAYS_MS]
+    cases = [
+        Case("train", shards, delay, IN_FLIGHT_OF_TRAINING)
+        for shards in arguments.shards
+        for delay in DELAYS_MS
+    ]
     found: dict[Case, list[float]] = {case: [] for case in cases}
     dense = []
     for number in range(arguments.turns):

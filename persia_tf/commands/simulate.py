@@ -48,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plan",
         metavar="FILE",
-        help="take tables, ids, rows and bytes from a plan that `persia plan --json "
-        "FILE` has written",
+        help="take tables, ids, rows and bytes, and the dense part if the plan has "
+        "times, from a plan that `persia plan --json FILE` has written",
     )
     # Their values are parsed later, so that errors are one line.
     for option, metavar, text in OPTIONS:

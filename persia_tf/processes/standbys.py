@@ -149,7 +149,7 @@ class Pair:
         self._began_empty = True
         shard.restart([f"--standby-of={standby.address}"])
         self._logger.info(
-            "%s (%s) serves since %.2f s after that; %s (%s) starts as its standby",
+            "%s (%s) took over after %.2f s; %s (%s) starts as its standby",
             *(standby.title, standby.address, seconds, shard.name, shard.address),
         )
         return True

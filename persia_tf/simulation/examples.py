@@ -87,7 +87,7 @@ _DEFAULTS = {
     "checkpoint_minutes": "once an hour",
     "days_between_failures": "each machine fails once a year",
     "restart_minutes": "a program starts, imports TensorFlow and traces its step",
-    "recovery": "`persia ps --log`",
+    "recovery": "the default of `persia ps --recovery-folder`",
     "open_files": "the hard limit that systemd gives a process",
     "timeout_seconds": "the default of Cluster(timeout=)",
     "stored_weight_bytes": "float32, the default of layers",

@@ -37,7 +37,7 @@ def metadata_limits(facts: Facts) -> Iterator[Limit]:
         "topology has at most 65,535 members (kMostMembers)",
     )
     yield Limit(
-        "shards whose numbers are bytes",
+        "shards that one byte can number",
         setup.shards,
         core_limits.MOST_BYTE_OWNERS,
         "",

@@ -11,12 +11,15 @@ from persia_tf.simulation.examples import GIVEN, Value
 # counted as their state.
 _WEIGHT_BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 2.0, "int8": 1.0}
 
+_DENSE = {"dense_seconds": "own_step_seconds", "dense_cores": "own_step_cores"}
+
 
 def values_of_plan(plan: Mapping[str, Any], shards: int) -> dict[str, Value]:
     """Returns the values that a plan gives.
 
     Tables of different widths are taken for as many of their mean width, by how many
-    rows of each a step looks up.
+    rows of each a step looks up. A plan with times gives the dense part as well: it is
+    what the plan calls the model's own part of a step, with that number of shards.
 
     Args:
         plan: What `Plan.to_dict` returned.
@@ -55,6 +58,15 @@ def values_of_plan(plan: Mapping[str, Any], shards: int) -> dict[str, Value]:
     }
     for each in plan["shards"]:
         if each["shards"] == shards:
-            busiest = max(1.0, each["busiest_ids"])
-            values["busiest"] = Value(busiest, GIVEN, f"the plan of {shards} shards")
+            values.update(_values_of_shards(each))
+    return values
+
+
+def _values_of_shards(planned: Mapping[str, Any]) -> dict[str, Value]:
+    source = f"the plan of {planned['shards']} shards"
+    values = {"busiest": Value(max(1.0, planned["busiest_ids"]), GIVEN, source)}
+    times = planned["times"]
+    if times is not None:
+        for name, of_times in _DENSE.items():
+            values[name] = Value(times[of_times], GIVEN, source)
     return values

@@ -359,7 +359,7 @@ def test_a_launched_shard_that_is_killed_is_replaced(start_launch):
         # What is acknowledged from then on has reached the standby.
         launch.wait_for_steps(5)
         launch.kill(shard)
-        launch.wait_for(rf"shard {standby} \(\S+\) serves since", kill // 2 + 1)
+        launch.wait_for(rf"shard {standby} \(\S+\) took over after", kill // 2 + 1)
         launch.wait_for_steps(5)
         shard, standby = standby, shard
     assert launch.stop() == launch.steps * BATCH
@@ -386,7 +386,7 @@ def test_the_next_launch_goes_on_where_the_promoted_one_was(
     first.wait_until_copied("ps 0", "ps 0b")
     first.wait_for_steps(5)
     first.kill("ps 0")
-    first.wait_for(r"shard ps 0b \(\S+\) serves since")
+    first.wait_for(r"shard ps 0b \(\S+\) took over after")
     first.wait_until_copied("ps 0b", "ps 0")
     first.wait_for_steps(5)
     total = first.stop()

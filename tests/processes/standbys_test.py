@@ -127,7 +127,7 @@ def test_a_shard_that_ends_is_replaced_and_becomes_the_standby(cluster, caplog):
         "shard ps 0 ended with exit code 137; its standby ps 0b (127.0.0.1:7001) takes "
         "its place"
     )
-    assert done.startswith("shard ps 0b (127.0.0.1:7001) serves since 0.")
+    assert done.startswith("shard ps 0b (127.0.0.1:7001) took over after 0.")
     assert done.endswith("ps 0 (127.0.0.1:7000) starts as its standby")
 
 

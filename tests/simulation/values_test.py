@@ -32,8 +32,12 @@ PLAN = {
         },
     ],
     "shards": [
-        {"shards": 2, "busiest_ids": 1.25},
-        {"shards": 4, "busiest_ids": 1.5},
+        {
+            "shards": 2,
+            "busiest_ids": 1.25,
+            "times": {"own_step_seconds": 0.02, "own_step_cores": 1.5},
+        },
+        {"shards": 4, "busiest_ids": 1.5, "times": None},
     ],
 }
 
@@ -99,6 +103,17 @@ def test_a_plan_gives_tables_rows_and_bytes(choose, plan):
     assert made.operation.stored_weight_bytes == pytest.approx((30 * 4 + 90 * 2) / 120)
     assert choose(plan=plan, shards="3").setup.busiest == 1
     assert choose(plan=plan).setup.ids == 350
+
+
+def test_a_plan_with_times_gives_the_dense_part(choose, plan):
+    timed = choose(plan=plan, shards="2")
+    assert (timed.setup.dense_seconds, timed.setup.dense_cores) == (0.02, 1.5)
+    assert timed.values["dense_seconds"].source == "given"
+    given = choose(plan=plan, shards="2", dense_ms="15").setup
+    assert given.dense_seconds == pytest.approx(0.015)
+    for shards in ("3", "4"):
+        untimed = choose(plan=plan, shards=shards).setup
+        assert untimed.dense_seconds == Setup().dense_seconds
 
 
 @pytest.mark.parametrize(
