@@ -25,8 +25,8 @@ EXAMPLES = """
 persia ps --port 7000
 persia ps --port 7000 --recovery-folder recovery --checkpoint-root checkpoints
 persia ps --host 0.0.0.0 --auth-token-file token --memory-limit 64GiB
-persia ps --port 7100 --replica-of 10.0.0.1:7000
-persia ps --recovery-folder recovery --standby-of 10.0.0.1:7000
+persia ps --port 7100 --replica-of 127.0.0.1:7000
+persia ps --port 7200 --recovery-folder standby --standby-of 127.0.0.1:7000
 """
 
 # The options of `persia ps`, in the order in which its help lists them.

@@ -70,8 +70,9 @@ def options(without_folder: str) -> tuple[Option, ...]:
             type=arguments.at_least(1),
             metavar="RECORD",
             help="start although the log is damaged at this record, whose number the "
-            "error gives: the record and all later ones are lost, and no copy is kept "
-            "(default: a shard whose log is damaged does not start)",
+            "error gives: the record and all later ones are lost; later files stay in "
+            "the folder as lost-log-... (default: a shard whose log is damaged does "
+            "not start)",
         ),
     )
 
