@@ -177,6 +177,8 @@ class Cluster:
         Raises:
             RuntimeError: if this process is one of several workers and rows are
                 embedded: each worker would train its own rows.
+            InvalidArgumentError: if the file of a token or of TLS cannot be read or is
+                not valid.
         """
         if self.is_embedded:
             _refuse_several_workers()

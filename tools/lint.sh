@@ -25,6 +25,9 @@ case $mode in
     "$bin/clang-format" --dry-run -Werror "${cxx[@]}"
     "$bin/ruff" check
     "$bin/ruff" format --check
+    # What the oldest Python lacks; ruff does not know the standard library's names.
+    "$bin/vermin" --quiet --no-tips --violations --eval-annotations --target=3.9- \
+      persia_tf setup.py
     if ((${#buildifier[@]})); then
       "${buildifier[@]}" -mode=check -lint=warn -warnings="$warnings" \
         "${starlark[@]}"

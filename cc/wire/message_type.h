@@ -36,6 +36,7 @@ inline constexpr std::array<const char*, kRequestCount> kRequestNames = {
     "create_table", "lookup",     "update",  "stats",      "export", "assign",
     "remove",       "checkpoint", "changes", "drop_table", "files",  "topology",
     "hand_over",    "move",       "standby", "slot_loads"};
+static_assert(kRequestNames.back() != nullptr, "a request has no name");
 
 constexpr MessageType RequestTypeAt(size_t place) {
   return static_cast<MessageType>(

@@ -1,8 +1,8 @@
 """The loop of a running `fit` over the batches of an epoch.
 
-Keras takes the first epoch of a `fit` for as long as all others, or all others for as
-long as the first one. Neither holds if the first epoch is the rest of one. There is no
-public way to say so.
+Keras assumes that all epochs of a `fit` have as many batches as the first one. That is
+wrong if the first epoch is the rest of an interrupted one, and Keras has no public way
+to set the number.
 """
 
 from __future__ import annotations

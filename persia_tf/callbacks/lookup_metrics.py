@@ -43,8 +43,8 @@ class LookupMetrics(keras.callbacks.Callback):
       program or others, that had a row already;
     - `persia_rows`: the rows of the model's tables.
 
-    The last two are asked of the shards at the begin and the end of each epoch; they
-    are absent if a shard does not answer within the timeout of its `ptf.Cluster`.
+    The shards are asked for the last two at the beginning and the end of each epoch.
+    These are absent if a shard does not answer within the timeout of its `ptf.Cluster`.
 
     Example:
 

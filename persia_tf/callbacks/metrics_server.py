@@ -16,10 +16,11 @@ class MetricsServer(keras.callbacks.Callback):
     """Serves `ptf.metrics()` to Prometheus from the beginning of `fit` to its end.
 
     `ptf.metrics.serve` is the same for programs that should serve longer, and
-    `$PERSIA_METRICS_PORT` for programs that should not be changed. The URL is told on
-    stderr. After a `fit` that raised, the metrics are served on: until the end of the
-    next `fit` with this callback, else until the program ends. Another callback with
-    the same port shares the endpoint.
+    `$PERSIA_METRICS_PORT` for programs that should not be changed. The URL is
+    printed to stderr. If `fit` raises, the metrics continue to be served until the end
+    of the next `fit` with this callback, or else until the program ends. Another
+    callback with the same port shares the endpoint. Needs
+    `pip install 'persia_tf[metrics]'`.
 
     Example:
 
@@ -37,6 +38,8 @@ class MetricsServer(keras.callbacks.Callback):
     Raises:
         TypeError: if an argument has another type.
         ValueError: if `port` is not from 0 to 65535.
+        FailedPreconditionError: in `fit`, if prometheus_client is not installed.
+        UnavailableError: in `fit`, if another program uses the port.
     """
 
     def __init__(self, port: int | None = None, host: str | None = None) -> None:

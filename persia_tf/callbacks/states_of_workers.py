@@ -1,7 +1,7 @@
 """The states of all workers of a job, as one.
 
 Most of what workers have is the same on all of them, such as trained weights. So the
-chief's state is whole, and has of each other worker what differs from it.
+chief's state is stored whole, and for each other worker only what differs from it.
 """
 
 from __future__ import annotations

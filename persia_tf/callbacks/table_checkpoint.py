@@ -54,7 +54,7 @@ class TableCheckpoint(keras.callbacks.Callback):
     )
     try:
         saving.restore(model)
-    except persia_tf.errors.NotFoundError:
+    except ptf.errors.NotFoundError:
         pass  # The first run has no checkpoint.
     model.fit(train, callbacks=[saving])
     ```

@@ -119,6 +119,7 @@ def save(
         FailedPreconditionError: if a shard was started without
             `--checkpoint-root`, an earlier save has not ended, or a shard lost its
             part of a table. The message names the shard.
+        SlotsMovedError: if slots move between shards during each of many tries.
         PersiaError: if a shard, which the message names, does not answer or cannot
             write its file.
     """

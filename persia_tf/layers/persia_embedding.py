@@ -141,14 +141,14 @@ class PersiaEmbedding(keras.layers.Layer):
         combiner: None for one vector per id; `"sum"`, `"mean"` or `"sqrtn"` to pool
             the last axis of ids into one vector. If that reduces the traffic, an
             embedding worker, or the cluster's only shard, pools before it sends the
-            vectors.
+            vectors. Defaults to None.
         mask_zero: Whether id 0 is padding. With a combiner, 0 is left out of the
             pool and has no row. (There is one exception: with a compression or with
             weights, a batch of only padding looks up 0.) Without a combiner, the
             output has a Keras mask, and 0 is looked up like any other id. Its row is
             then updated with the gradients from the following layers, which are zero
             if these layers respect the mask. With a compression, 0 has several rows,
-            which other ids share.
+            which other ids share. Defaults to False.
         capacity: The table's limit over all shards: an int for a number of rows, or a
             str for a number of bytes, such as `"64GiB"` or `"500MB"`. None means no
             limit. Defaults to None.
@@ -207,8 +207,9 @@ class PersiaEmbedding(keras.layers.Layer):
         TypeError: for an argument of another type, or one that only
             `keras.layers.Embedding` has, such as `input_dim` (the message says what to
             write).
-        ValueError: for an argument out of its range, ids that are neither integers
-            nor strings, sparse ids or weights without a combiner, weights that do not
+        ValueError: for an argument out of its range, `absent="oov"` with a
+            `compression` or an `admission.Probability`, ids of another dtype, sparse
+            ids or weights without a combiner, weights that do not
             match the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
             (the message names it), if the table has other settings (the message shows

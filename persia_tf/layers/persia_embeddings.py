@@ -94,6 +94,7 @@ class PersiaEmbeddings(keras.layers.Layer):
             features, and as `PersiaEmbedding` does.
         PersiaError: as `PersiaEmbedding` does.
         tf.errors.OpError: as `PersiaEmbedding` does.
+        NotImplementedError: as `PersiaEmbedding` does.
     """
 
     def __init__(

@@ -46,7 +46,6 @@ class TableConfig:
     """
 
     output_dim: int
-    _: dataclasses.KW_ONLY
     table: str | None = None
     embeddings_initializer: Any = "uniform"
     optimizer: str | Optimizer | None = None

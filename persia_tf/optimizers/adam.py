@@ -18,7 +18,8 @@ class Adam(Optimizer):
     `m += (g - m) * (1 - beta_1)`, `v += (g**2 - v) * (1 - beta_2)`,
     `w -= m * alpha / (sqrt(v) + epsilon)`. With AMSGrad (Reddi, Kale and Kumar,
     2018), the last formula uses the maximum `v` that each weight ever had instead of
-    `v`. State per row: `m`, `v`, `t`, and with AMSGrad the maximum `v`.
+    `v`. State per row: `m`, `v`, `t`, and with AMSGrad the maximum `v`; with
+    `lazy=False`, three numbers replace `t`.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.

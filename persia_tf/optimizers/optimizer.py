@@ -52,11 +52,13 @@ class Optimizer:
         global_clipnorm: Not supported: must be None.
         weight_bound: None, or a float above 0: the weights of updated rows are
             clipped to `[-weight_bound, weight_bound]`. Defaults to `None`.
-        lazy: Whether a row remains unchanged in steps that do not touch it. False is
-            allowed only for rules with momentum or moving averages. With False, when
-            a step touches a row, the rule first makes the changes that the steps since
-            the row's last update would have made; the step numbers in the row's
-            formulas are those of the model's optimizer. Defaults to `True`.
+        lazy: Whether a step has no effect on rows that it does not touch. False is
+            allowed for `Adam`, `AdamW`, `RMSprop`, and `SGD` with momentum. With False,
+            rows move as if every step changed every row: a step that touches a row
+            moves it at once as far as momentum would move it until the step that is
+            expected to touch it next, and the difference is corrected then; the step
+            numbers in the row's formulas are those of the model's optimizer. Defaults
+            to `True`.
 
     Raises:
         TypeError: for an argument that is not a number, or that the rule does not have.

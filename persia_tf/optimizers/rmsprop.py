@@ -17,7 +17,7 @@ class RMSprop(Optimizer):
     momentum, `w -= step`. With momentum, `move = momentum * move + step`, then
     `w -= move`. (Keras does not apply `max`, so its weights become NaN if rounding
     makes `v - mean**2` negative.) State per row: `v`; with momentum also `move`; if
-    centered also `mean`.
+    centered also `mean`; with `lazy=False` also three numbers.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.

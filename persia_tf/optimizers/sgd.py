@@ -14,8 +14,8 @@ class SGD(Optimizer):
     Without momentum, `w -= learning_rate * g`. With momentum (Polyak, 1964),
     `v = momentum * v - learning_rate * g`, then `w += v`. With Nesterov momentum
     (Sutskever et al., 2013), the same `v`, then
-    `w += momentum * v - learning_rate * g`. State per row: `v` with momentum, otherwise
-    none.
+    `w += momentum * v - learning_rate * g`. State per row: `v` with momentum, and
+    with `lazy=False` also three numbers; otherwise none.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.01`.

@@ -37,7 +37,7 @@ class Plan:
         memory_limit: The memory for tables on each shard, in bytes; None for no limit.
         least_shards: The least number of shards whose memory is within the limit, by
             the upper end of its interval, at most 1024. None if so many are not enough,
-            and without a limit. It needs not be one of the numbers asked for.
+            and without a limit. It need not be one of the numbers asked for.
         warnings: What makes the plan less certain, a sentence each.
         times: For which run, and with which machines, each of `shards` has `times`;
             None unless asked for.

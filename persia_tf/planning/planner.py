@@ -99,9 +99,9 @@ def plan(
         staleness: How many steps an update of rows may be late, with lookups that are
             prefetched by as many steps, as `ptf.data.prefetch` does. 0 trains
             synchronously. Defaults to None: the staleness of the cluster.
-        latency: The delay of a message to a shard in seconds, each direction. Unless it
-            is 0, each program has a machine like this one; otherwise they all share
-            this machine. Defaults to `0.0`.
+        latency: The delay of a message to a shard in seconds, each direction. If it is
+            0 and there is no `target_rate`, all programs share this machine; otherwise
+            each has a machine like this one. Defaults to `0.0`.
         network_gbits: The rate of a machine's network in Gb/s, each direction. Defaults
             to `10.0`.
         target_rate: How many examples per second the run should train. The plan then
@@ -120,9 +120,10 @@ def plan(
         ValueError: if `sample` is empty, lacks inputs of the model, or has no end and
             `steps` is None; if the model has none of our layers; if a number is out of
             its range, or `run_steps` is below the number of batches that were read;
-            if `memory_limit` is below 1, or a text that is no size; if options about
-            time are given without `time` and `step_seconds`; or if `time` is True and
-            the model is not compiled, or cannot be trained on the sample.
+            if `memory_limit` is below 1, or a text that is no size; if both `time` and
+            `step_seconds` are given, or neither of them but other options about time;
+            or if `time` is True and the model is not compiled, or cannot be trained on
+            the sample.
         PersiaError: when layers are built whose cluster has shards: if a shard does not
             answer, or a table has other settings; or if the shards of a trial do not
             start.
