@@ -12,7 +12,7 @@ constexpr EventKind kReplaced{"shards whose standby has taken their place",
 constexpr EventKind kSilent{"standbys that do not answer", EventLevel::kWarning,
                             10};
 
-constexpr double kSeconds = 5;
+constexpr double kAskSeconds = 5;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void AskStandby(EmbeddingService* shard, const ConnectToShard& connect,
                 EventLog* events) {
   TopologyRequest own;
   if (connect == nullptr) return;
-  if (!AwaitTopology(shard, kSeconds, &own).ok()) return;
+  if (!AwaitTopology(shard, kAskSeconds, &own).ok()) return;
   const SharedTopology topology = shard->CurrentTopology();
   const Member* const described =
       topology == nullptr ? nullptr : topology->Find(own.member);
@@ -28,7 +28,7 @@ void AskStandby(EmbeddingService* shard, const ConnectToShard& connect,
   auto standby = connect(described->standby);
   if (!standby.ok()) return;
   TopologyRequest request;
-  const Status asked = AwaitTopology(standby->get(), kSeconds, &request);
+  const Status asked = AwaitTopology(standby->get(), kAskSeconds, &request);
   if (!asked.ok()) {
     TellEvent(events, kSilent, "the standby at ", described->standby,
               " does not answer whether it has taken this shard's place, so "
@@ -38,7 +38,7 @@ void AskStandby(EmbeddingService* shard, const ConnectToShard& connect,
   }
   if (request.topology.empty()) return;  // It has not.
   own.told = request.topology;
-  if (!AwaitTopology(shard, kSeconds, &own).ok()) return;
+  if (!AwaitTopology(shard, kAskSeconds, &own).ok()) return;
   const Member* const now = shard->CurrentTopology()->Find(own.member);
   if (now == nullptr || now->incarnation == described->incarnation) return;
   TellEvent(events, kReplaced, "the standby at ", now->address,

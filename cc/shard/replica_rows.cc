@@ -13,7 +13,7 @@ namespace {
 
 // Seconds until the deadline of calls to the store in this process. No call
 // takes that long.
-constexpr double kSeconds = 60;
+constexpr double kRequestSeconds = 60;
 
 constexpr uint64_t kPageRows = 65536;
 
@@ -28,7 +28,7 @@ template <typename Request>
 Status Send(EmbeddingService* service,
             void (EmbeddingService::*call)(Request*, DoneCallback),
             Request* request) {
-  request->deadline = DeadlineAfter(kSeconds);
+  request->deadline = DeadlineAfter(kRequestSeconds);
   return Await(
       [&](DoneCallback done) { (service->*call)(request, std::move(done)); });
 }

@@ -40,8 +40,8 @@ constexpr double kWork = 5;
 // and does not rest any more.
 constexpr uint32_t kMostPacedBegins = 2;
 
-constexpr double kCallSeconds = 5;
-constexpr double kPauseSeconds = 0.1;
+constexpr double kMoveCallSeconds = 5;
+constexpr double kMovePauseSeconds = 0.1;
 // How long the owner may be silent, or refuse to hand slots over, before the
 // move fails.
 constexpr double kMostSilentSeconds = 60;
@@ -198,7 +198,7 @@ class SlotMove {
 
   ChangesRequest NextRequest(Until until) const {
     ChangesRequest changes;
-    changes.deadline = DeadlineAfter(kCallSeconds);
+    changes.deadline = DeadlineAfter(kMoveCallSeconds);
     changes.position = position_;
     changes.max_rows = kRowsAtOnce;
     const bool lets_others_go = until == Until::kOnlyChanges;
@@ -321,7 +321,7 @@ class SlotMove {
   // by itself.
   void Release(HandOverRequest* step) {
     step->step = HandOverStep::kRelease;
-    step->deadline = DeadlineAfter(kCallSeconds);
+    step->deadline = DeadlineAfter(kMoveCallSeconds);
     (void)Await(
         [&](DoneCallback done) { source_->HandOver(step, std::move(done)); });
   }
@@ -358,7 +358,7 @@ class SlotMove {
     const TimePoint until = DeadlineAfter(kMostSilentSeconds);
     for (;;) {
       PERSIA_RETURN_IF_ERROR(control_.CheckStopping());
-      request->deadline = DeadlineAfter(kCallSeconds);
+      request->deadline = DeadlineAfter(kMoveCallSeconds);
       Status status = Await([&](DoneCallback done) {
         (source_.get()->*method)(request, std::move(done));
       });
@@ -370,7 +370,7 @@ class SlotMove {
   void EndFollowing() {
     if (position_.follower == 0) return;
     ChangesRequest end;
-    end.deadline = DeadlineAfter(kCallSeconds);
+    end.deadline = DeadlineAfter(kMoveCallSeconds);
     end.position = position_;
     end.max_rows = 0;
     // If the owner does not answer, it forgets the follower some time later.
@@ -382,7 +382,7 @@ class SlotMove {
   // Lets the owner remove the rows that it has given away.
   void EndHandOver() {
     HandOverRequest end;
-    end.deadline = DeadlineAfter(kCallSeconds);
+    end.deadline = DeadlineAfter(kMoveCallSeconds);
     end.step = HandOverStep::kEnd;
     (void)Await(
         [&](DoneCallback done) { source_->HandOver(&end, std::move(done)); });
@@ -396,7 +396,9 @@ class SlotMove {
     });
   }
 
-  Status Pause() { return control_.WaitUntil(DeadlineAfter(kPauseSeconds)); }
+  Status Pause() {
+    return control_.WaitUntil(DeadlineAfter(kMovePauseSeconds));
+  }
 
   // Waits as long as the limit of bytes per second demands.
   Status Rest(TimePoint began, uint64_t bytes) {
