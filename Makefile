@@ -5,6 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
+OLDEST_KERAS := .venv/keras-3.10
 DOCS := .venv-docs
 # The tests that run with both Keras 3, and tf_keras if TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS ?= $(addprefix tests/,compatibility conversion data distribute layers \
@@ -15,6 +16,10 @@ BOTH_KERAS ?= $(addprefix tests/,compatibility conversion data distribute layers
 # tests/compatibility has them.
 OF_TENSORFLOW := tests/checkpoint tests/compatibility tests/conversion tests/data \
   tests/examples tests/layers tests/model_server tests/ops tests/serving
+# What test-oldest-keras runs.
+OF_KERAS := $(patsubst %,tests/layers/%_test.py,beside following_optimizer inputs \
+  mixed_precision ragged saving subclassed training) tests/data/prefetch_test.py \
+  tests/keras_test.py
 # The versions in docs/compatibility.md.
 TENSORFLOWS ?= 2.16 2.18 2.21
 # One process more than there are cores: tests often wait for other processes. A test
@@ -35,7 +40,7 @@ INSTALL_EDITABLE := $(PIP_INSTALL) --no-build-isolation \
 
 .PHONY: env build demo lint format docs
 .PHONY: test test-all test-native test-python test-legacy test-bazel
-.PHONY: test-oldest test-oldest-legacy $(OLDEST)
+.PHONY: test-oldest test-oldest-legacy test-oldest-keras $(OLDEST)
 .PHONY: sanitize sanitize-store
 .PHONY: bench-guard report fuzz mutated-frames kills compiler gtest openssl clang bazel redis
 .PHONY: wheel images test-containers compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
@@ -58,6 +63,14 @@ test-python: build $(VENV)/.test gtest
 
 test-legacy: build $(VENV)/.test gtest
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(SLOW) $(BOTH_KERAS)
+
+# What depends on Keras most, with the oldest supported Keras 3 in front of the newest.
+test-oldest-keras: build $(VENV)/.test $(OLDEST_KERAS)
+	PYTHONPATH=$(CURDIR)/$(OLDEST_KERAS) $(VENV)/bin/$(PYTEST) $(SLOW) $(OF_KERAS)
+
+$(OLDEST_KERAS): env
+	rm -rf $@
+	$(VENV)/bin/python $(PIP_INSTALL) --no-deps --target $@ 'keras==3.10.*'
 
 # Tests the wheel that users get, with the oldest supported TensorFlow.
 test-oldest: $(OLDEST)

@@ -1,16 +1,20 @@
 """Chooses the Keras that the package uses: the same as `tf.keras`.
 
-This is tf_keras if the environment has `TF_USE_LEGACY_KERAS=1`, otherwise Keras 3,
-whose backend must be TensorFlow. Other modules import `keras` from here.
+This is tf_keras if the environment has `TF_USE_LEGACY_KERAS=1`, otherwise Keras 3.10 or
+later, whose backend must be TensorFlow. Other modules import `keras` from here.
 """
 
 import importlib.util
 import os
+import re
 from typing import Any
 
 import tensorflow as tf
 
 _BACKEND = "tensorflow"
+# Older ones count a step before they call the constraints of its weights, which commit
+# rows, and have no ragged symbolic tensors.
+_OLDEST_KERAS_3 = (3, 10)
 
 
 def _check_environment() -> None:
@@ -53,6 +57,16 @@ def _check_backend(backend: str) -> None:
         )
 
 
+def _check_version(version: str) -> None:
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if numbers < _OLDEST_KERAS_3:
+        oldest = ".".join(map(str, _OLDEST_KERAS_3))
+        raise ImportError(
+            f"persia_tf needs Keras {oldest} or later: `pip install 'keras>={oldest}'`"
+            f". Received: Keras {version}"
+        )
+
+
 _check_environment()
 
 # If `tf.keras` is tf_keras, it has no `__version__`.
@@ -61,6 +75,8 @@ IS_KERAS_3: bool = getattr(tf.keras, "__version__", "2").startswith("3.")
 # `tf.keras` is not used, since it lacks some modules of Keras's own package.
 if IS_KERAS_3:
     import keras
+
+    _check_version(keras.__version__)
 else:
     import tf_keras as keras
 

@@ -47,6 +47,14 @@ def test_a_backend_that_is_not_installed_is_refused_alike(refusal):
     assert "Received: the backend torch" in refusal(missing, KERAS_BACKEND="torch")
 
 
+@pytest.mark.parametrize("version", ["3.9.2", "3.0.0"])
+def test_an_older_keras_is_refused(refusal, version):
+    older = f"import keras\nkeras.__version__ = {version!r}\n{IMPORTS[0]}"
+    said = refusal(older)
+    assert said.startswith("persia_tf needs Keras 3.10 or later: `pip install 'keras>=")
+    assert f"Received: Keras {version}" in said
+
+
 @pytest.mark.parametrize("imports", IMPORTS)
 def test_a_missing_tf_keras_is_named(refusal, imports):
     missing = "import sys; sys.modules['tf_keras'] = None\n" + imports

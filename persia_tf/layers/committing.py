@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf._keras import NO_AUTOCAST
+from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.layer_table import LayerTable
@@ -25,8 +25,8 @@ def add_anchor(
     Args:
         layer: The layer.
         loss_scaling: The layer's part in loss scaling.
-        commit: The anchor's constraint, which Keras calls with the anchor after the
-            optimizer has updated it: see `commit_rows`.
+        commit: Called with the anchor after the optimizer has updated it: see
+            `commit_rows`.
     """
     return layer.add_weight(
         name="anchor",
@@ -34,9 +34,25 @@ def add_anchor(
         dtype="float32",
         initializer="zeros",
         trainable=True,
-        constraint=commit,
+        constraint=_Committing(commit),
         **NO_AUTOCAST,
     )
+
+
+class _Committing(keras.constraints.Constraint):
+    """An anchor's constraint, which Keras calls once the optimizer updated the anchor.
+
+    Most versions of Keras 3 refuse constraints of another class.
+
+    Args:
+        commit: Commits the step, and returns the anchor.
+    """
+
+    def __init__(self, commit: Callable[[Any], tf.Tensor]) -> None:
+        self._commit = commit
+
+    def __call__(self, anchor: Any) -> tf.Tensor:
+        return self._commit(anchor)
 
 
 def commit_rows(
